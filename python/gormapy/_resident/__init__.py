@@ -1,9 +1,9 @@
-"""Ranks that stay and run one thing after the other: the cells of a notebook (`gormapy.magic`), tests (`gormapy.testing`).
+"""Ranks that stay and run one thing after the other: cells of a notebook (`gormapy.magic`), tests (`gormapy.testing`).
 
 The process that has started them is called their owner.
 
-Parts: `Session` (the ranks, seen from their owner), `Watched` (what they run), `diagnosis` and `picture` (which rank waits
-for which), `worker` (in a rank), `link` (messages), `far` (connections to other hosts).
+Parts: `Session` (the ranks, seen from their owner), `Watched` (what they run), `diagnosis` and `picture` (which rank
+waits for which), `worker` (in a rank), `link` (messages), `far` (connections to other hosts).
 
 Processes. A session is gormapy's mpiexec with N workers, each of which connects to the owner by an abstract
 Unix socket and sends a token that it got in its environment. Messages are `link`'s: a JSON header and bytes.

@@ -180,10 +180,7 @@ class Watched:
         self.view.refresh(final=True)
         session.close(at_once=True)
         self.view.refresh(final=True)
-        raise RankDied(
-            "; ".join(f"rank {r} {text}" if r >= 0 else text for r, text in how.items())
-            + f".{self.lost}"
-        )
+        raise RankDied("; ".join(f"rank {r} {text}" if r >= 0 else text for r, text in how.items()) + f".{self.lost}")
 
 
 def failed(failure):

@@ -2,8 +2,8 @@
 
 "The kernel" is the Jupyter kernel here, the process of the notebook; Linux's is called Linux.
 
-Parts: `magics` (what users type), `CellRun` (one cell), `transcript` and `view` (the output), `worker` and `shell` (in a
-rank), `transfer` (objects that move). The ranks, their states, interrupts and ends are those of `gormapy._resident`.
+Parts: `magics` (what users type), `CellRun` (one cell), `transcript` and `view` (the output), `worker` and `shell`
+(in a rank), `transfer` (objects that move). The ranks, their states, interrupts and ends: `gormapy._resident`.
 
 Order of output. A rank flushes its streams before it sends display output (a figure of the program) or the end of a
 cell, and the kernel empties the rank's pipes before it takes a message; after display output the rank waits until the

@@ -1,14 +1,15 @@
 """Tests on ranks: ``pytest --mpi -n 4``, a plugin of pytest; docs/testing.md is its user's guide.
 
-Parts: `plugin` (options, marks and fixtures; it imports neither NumPy nor MPI), `marks` (on how many ranks a test runs),
-`controller` (jobs whose ranks stay, in the process of pytest), `testrun` (one test on a job), `merge` (one report of the
-reports of all ranks), `rank` (the process of a rank).
+Parts: `plugin` (options, marks and fixtures; it imports neither NumPy nor MPI), `marks` (on how many ranks a test
+runs), `controller` (jobs whose ranks stay, in the process of pytest), `testrun` (one test on a job), `merge` (one
+report of the reports of all ranks), `rank` (the process of a rank).
 
-Processes. The controller is the process that the user has started, or a worker of pytest-xdist. It collects the tests and
-decides the order; of a test that is on ranks it runs nothing itself, not even fixtures. For each number of ranks it
-keeps a *team*, a `gormapy._resident.Session`. Every rank of a team runs pytest with the arguments of the controller, but
-collects nothing: it waits for the ids of tests. It then collects the file of the test, unless it has, and runs the
-test as pytest does, with all its fixtures and hooks. So a fixture of a module or a session lives in the ranks, once in each.
+Processes. The controller is the process that the user has started, or a worker of pytest-xdist. It collects the tests
+and decides the order; of a test that is on ranks it runs nothing itself, not even fixtures. For each number of ranks it
+keeps a *team*, a `gormapy._resident.Session`. Every rank of a team runs pytest with the arguments of the controller,
+but collects nothing: it waits for the ids of tests. It then collects the file of the test, unless it has, and runs the
+test as pytest does, with all its fixtures and hooks. So a fixture of a module or a session lives in the ranks, once in
+each.
 
     controller                              each rank
     configure {arguments}           ->      pytest starts, conftest.py is imported

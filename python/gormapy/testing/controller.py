@@ -180,7 +180,7 @@ class Controller:
             self._record(shown, message.when, message.nodeid)
         if run.how is None and not any(map(run.is_failure, run.results.values())):
             for text in run.said:
-                path, line, _ = item.location
+                line = item.location[1]
                 warning = pytest.PytestWarning(text)
                 shown = warnings.WarningMessage(warning, pytest.PytestWarning, str(item.path), (line or 0) + 1)
                 self._record(shown, "runtest", item.nodeid)
@@ -246,7 +246,11 @@ class Controller:
         ranks = team.chosen()
         for rank in ranks:
             name = f"mpi-{team.size}-{self.started}-rank{rank.number}"
-            options = {"basetemp": str(folder / name) if folder is not None else None}
+            options = {
+                "basetemp": str(folder / name) if folder is not None else None,
+                "mpi": True,
+                "mpi_ranks": config.option.mpi_ranks,
+            }
             settings = {
                 "args": args,
                 "argv": list(sys.argv),

@@ -15,7 +15,7 @@ _PARALLEL_DEFAULT = 3  # mpi-pytest's
 
 def mark_of(node, names=NAMES):
     """Return the mark of a test that asks for ranks, or None."""
-    return next((mark for mark in map(node.get_closest_marker, names) if mark is not None), None)
+    return next((mark for mark in node.iter_markers() if mark.name in names), None)  # the closest one
 
 
 def asked(mark):

@@ -1,6 +1,7 @@
 """One report of a phase from those of all ranks.
 
-A phase has failed if it has on one rank, has passed if it has on one and failed on none, and is skipped if it is on all.
+A phase has failed if it has on one rank, has passed if it has on one and failed on none, and is skipped if it is on
+all.
 Tracebacks that end in the same place are shown once.
 """
 
@@ -16,6 +17,7 @@ from .._resident.errors import ranks_text
 from .testrun import PHASES
 
 _ADDRESS = re.compile("0x[0-9a-f]+")
+_KIND = re.compile(r"[\w.]+(?=:|$)", re.MULTILINE)
 _STRICT = "[XPASS(strict)]"
 
 
@@ -23,12 +25,22 @@ def reports(config, item, run, size):
     """Return the reports of a test, one of each phase."""
     serial = config.hook.pytest_report_from_serializable
     made, sections = [], []
-    for when in PHASES:
-        found = {rank: serial(config=config, data=data) for rank, data in sorted(run.reports.get(when, {}).items())}
+    phases = {
+        when: {rank: serial(config=config, data=data) for rank, data in sorted(run.reports.get(when, {}).items())}
+        for when in PHASES
+    }
+    to_blame = [when for when in PHASES if _own_failures(phases[when]) or (when == run.ended_in and run.headline())]
+    for when, reported in phases.items():
+        found = reported
         ended = run.headline() if when == run.ended_in else ""
-        sections += _logs(found) + run.output.sections(when)
+        sections += _logs(reported) + run.output.sections(when)
+        if to_blame and when not in to_blame:
+            # Ranks that were interrupted here have not failed: they waited for those that have failed elsewhere.
+            found = {rank: report for rank, report in found.items() if not report.failed}
+            if when == "call" and to_blame[0] == "setup":
+                continue
         if found or ended:
-            made.append(_merged(item, when, found, run, size, ended))
+            made.append(_merged(item, when, found, run, size, ended, first=to_blame[:1] == [when]))
             made[-1].sections = list(sections)
     if made and made[-1].when != "teardown":  # a rank has died
         made.append(_report(item, "teardown", "passed", None))
@@ -45,18 +57,22 @@ def _report(item, when, outcome, longrepr):
     return pytest.TestReport(item.nodeid, item.location, keywords, outcome, longrepr, when)
 
 
-def _merged(item, when, found, run, size, ended):
-    interrupted = {rank: report for rank, report in found.items() if getattr(report, "gormapy_interrupted", False)}
-    own = {rank: report for rank, report in found.items() if rank not in interrupted}
+def _own_failures(found):
+    """Return the reports of ranks that have failed and were not interrupted."""
+    return {rank: r for rank, r in found.items() if r.failed and not getattr(r, "gormapy_interrupted", False)}
+
+
+def _merged(item, when, found, run, size, ended, first):
+    own = _own_failures(found)
     expected = _expected(found)
     if expected is not None and not (ended and not _all_there(found, size)):
         merged = copy.copy(expected)
         merged.outcome = "skipped"
     elif ended or any(report.failed for report in found.values()):
-        merged = copy.copy(next((report for report in own.values() if report.failed), None) or _first(item, when, found))
+        merged = copy.copy(next(iter(own.values()), None) or _first(item, when, found))
         merged.outcome = "failed"
         merged.__dict__.pop("wasxfail", None)
-        merged.longrepr = _longrepr(item, own, interrupted, run, size, ended, when)
+        merged.longrepr = _longrepr(item, own, run, ended, when, first)
     else:
         passed = [report for report in found.values() if report.passed]
         merged = copy.copy(passed[0] if passed else _first(item, when, found))
@@ -99,11 +115,10 @@ def _logs(found):
     return [(f"{name}, {ranks_text(ranks)}", text) for (name, text), ranks in groups.items()]
 
 
-def _longrepr(item, own, interrupted, run, size, ended, when):
+def _longrepr(item, own, run, ended, when, first):
     groups: dict[object, dict[int, object]] = {}
     for rank, report in own.items():
-        if report.failed:
-            groups.setdefault(_place(report.longrepr), {})[rank] = report.longrepr
+        groups.setdefault(_place(report.longrepr), {})[rank] = report.longrepr
     chain = []
     for group in groups.values():
         chain += _group(group)
@@ -111,13 +126,13 @@ def _longrepr(item, own, interrupted, run, size, ended, when):
     if ended:
         notes += [run.table or f"{ended}\n"]
         notes += [f"{_heading(ranks)}\n{text}" for text, ranks in _by_text(run.stacks).items()]
-    if run.waited and (own or ended):
-        notes.append("\n".join(run.waited) + "\n")
-    elif interrupted and not chain and not ended:  # failures of another phase have forsaken these
-        notes.append(f"{ranks_text(interrupted)}: interrupted in {when}, for which another rank is missing\n")
-    notes += [f"{text}\n" for text in run.said]
-    first = next((text for group in groups.values() for text in group.values()), None)
-    return _chain(chain, notes, item, ended or _message(first), getattr(first, "reprcrash", None) if not ended else None)
+    if first:
+        notes += ["\n".join(run.waited) + "\n"] if run.waited else []
+        notes += [f"{text}\n" for text in run.said]
+    if not chain and not notes:
+        notes.append(f"interrupted in {when}\n")
+    text = next((text for group in groups.values() for text in group.values()), None)
+    return _chain(chain, notes, item, ended or _message(text), None if ended else getattr(text, "reprcrash", None))
 
 
 def _heading(ranks):
@@ -136,7 +151,8 @@ def _place(longrepr):
     if not hasattr(longrepr, "reprtraceback"):
         return str(longrepr)
     chain = getattr(longrepr, "chain", None) or [(longrepr.reprtraceback, longrepr.reprcrash, None)]
-    key = [_message(longrepr).partition(":")[0]]
+    kind = _KIND.match(_message(longrepr))  # a bare assertion has none
+    key = [kind[0] if kind else ""]
     for traceback, _, _ in chain:
         for entry in traceback.reprentries:
             where = getattr(entry, "reprfileloc", None)
@@ -156,7 +172,7 @@ def _same(message):
 
 def _group(group):
     """Return the links of a chain for ranks that have failed in the same place: the traceback of the first."""
-    rank, longrepr = next(iter(group.items()))
+    longrepr = next(iter(group.values()))
     message = _message(longrepr)
     others = {r: _message(text) for r, text in group.items() if _same(_message(text)) != _same(message)}
     shown = [r for r in group if r not in others]
@@ -177,7 +193,7 @@ def _text(lines):
 
 def _chain(links, notes, item, message, crash=None):
     """Return a representation that pytest can show and pass on; the last link is what its summary shows."""
-    path, line, _ = item.location
+    line = item.location[1]
     crash = crash or ReprFileLocation(str(item.path), (line or 0) + 1, message)
     notes = [(_text(["\n", note]), None, None) for note in notes]
     return ExceptionChainRepr([*links, *notes, (_text([]), crash, None)])

@@ -157,7 +157,9 @@ def pytest_report_header(config):
     if config.option.mpi:
         from gormapy import __version__
 
-        return f"mpi: gormapy {__version__}, tests on {config.option.mpi_ranks} ranks that stay unless they say otherwise"
+        return (
+            f"mpi: gormapy {__version__}, tests on {config.option.mpi_ranks} ranks that stay unless they say otherwise"
+        )
     return None
 
 

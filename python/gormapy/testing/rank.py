@@ -7,10 +7,10 @@ import pickle
 import signal
 import sys
 import threading
-import time
 import traceback
 
 import pytest
+from _pytest.outcomes import Failed
 
 from .._resident import worker
 from .testrun import mark
@@ -49,7 +49,7 @@ _NOT_HERE = {
 }
 
 
-class Interrupted(pytest.fail.Exception):
+class Interrupted(Failed):
     """The controller has interrupted the test: another rank has failed, or the time is over."""
 
 
@@ -244,7 +244,10 @@ class TestRank(worker.Worker):
         self._send(report)
 
     def _report_error(self, task, error):
-        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        tb = error.__traceback__
+        while tb is not None and not _is_users(tb.tb_frame.f_code.co_filename):
+            tb = tb.tb_next
+        text = "".join(traceback.format_exception(type(error), error, tb or error.__traceback__))
         self._say_report(task, "failed", text)
 
     # pytest's hooks
@@ -299,13 +302,15 @@ class TestRank(worker.Worker):
         self.reported += 1
         hook = self.session.config.hook
         data = hook.pytest_report_to_serializable(config=self.session.config, report=report)
-        failed = report.failed or hasattr(report, "wasxfail") and report.skipped  # others may wait for this rank
+        failed = report.failed or (hasattr(report, "wasxfail") and report.skipped)  # others may wait for this rank
         try:
             payload = pickle.dumps(data)
         except Exception:  # properties that the test has recorded
             data["user_properties"] = [(str(k), repr(v)) for k, v in report.user_properties]
             payload = pickle.dumps(data)
-        self.say("report", [payload], when=report.when, failed=failed and not getattr(report, "gormapy_interrupted", False))
+        self.say(
+            "report", [payload], when=report.when, failed=failed and not getattr(report, "gormapy_interrupted", False)
+        )
 
     def pytest_warning_recorded(self, warning_message, when, nodeid, location):
         """Send a warning to the controller."""

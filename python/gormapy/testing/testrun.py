@@ -55,7 +55,9 @@ class Output:
             groups: dict[str, list[int]] = {}
             for rank, kept in sorted(self.texts.get((phase, stream), {}).items()):
                 groups.setdefault(kept.text(), []).append(rank)
-            found += [(f"Captured {stream} {phase}, {ranks_text(ranks)}", text) for text, ranks in groups.items() if text]
+            found += [
+                (f"Captured {stream} {phase}, {ranks_text(ranks)}", text) for text, ranks in groups.items() if text
+            ]
         return found
 
 
@@ -163,7 +165,9 @@ class TestRun(Watched):
         self.stacks = {number: answer.text for number, answer in answers.items()}
         silent = [rank for rank in running if rank.number not in answers and not rank.gone]
         if silent:  # code that holds Python's lock: the stacks come on standard error
-            self.say(f"{capital(ranks_text(r.number for r in silent))} did not answer: stacks are among the errors below.")
+            self.say(
+                f"{capital(ranks_text(r.number for r in silent))} did not answer: stacks are among the errors below."
+            )
             self.session.signal(silent, _STACK_SIGNAL)
             end = time.monotonic() + 1.0
             while time.monotonic() < end:
