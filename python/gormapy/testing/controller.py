@@ -243,6 +243,7 @@ class Controller:
         args = [str(arg) for arg in config.invocation_params.args]
         at = args.index("--") if "--" in args else len(args)
         args[at:at] = ["--capture=no"]
+        terminal = config.pluginmanager.getplugin("terminalreporter")
         ranks = team.chosen()
         for rank in ranks:
             name = f"mpi-{team.size}-{self.started}-rank{rank.number}"
@@ -255,6 +256,7 @@ class Controller:
                 "args": args,
                 "argv": list(sys.argv),
                 "options": options,
+                "markup": bool(getattr(terminal, "_tw", None) and terminal._tw.hasmarkup),
                 "mpi4py": "gormapy.run" in sys.modules,
                 "workerinput": {
                     "workerid": name,

@@ -11,6 +11,7 @@ import traceback
 
 import pytest
 from _pytest.outcomes import Failed
+from _pytest.terminal import TerminalReporter
 
 from .._resident import worker
 from .testrun import mark
@@ -47,6 +48,12 @@ _NOT_HERE = {
     "tx": [],
     "session_timeout": None,
 }
+
+
+# The reporter that some of pytest and its plugins look for; none of pytest's hooks reaches it.
+_Silent = type(
+    "_Silent", (TerminalReporter,), {name: None for name in dir(TerminalReporter) if name.startswith("pytest_")}
+)
 
 
 class Interrupted(Failed):
@@ -132,17 +139,25 @@ class TestRank(worker.Worker):
         config.workerinput = settings["workerinput"]  # by which plugins know that this is not the process that reports
         config.workeroutput = {}
         config.pluginmanager.register(self, "gormapy-rank")
-        status = config.hook.pytest_cmdline_main(config=config)
+        with open(os.devnull, "w") as nowhere:
+            terminal = _Silent(config, nowhere)
+            terminal._tw.hasmarkup = settings["markup"]  # of assertions, which the controller shows
+            config.pluginmanager.register(terminal, "terminalreporter")
+            status = config.hook.pytest_cmdline_main(config=config)
         if not self.configured:
             raise RuntimeError(f"pytest ended with status {status} before the first test")
         self.armed = True
         sys.exit(0)
 
-    @pytest.hookimpl(tryfirst=True)
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self, session):
-        """Collect nothing yet."""
+        """Collect nothing yet; what other plugins do here is done, such as to rewrite assertions."""
         session.items = []
-        return True
+        session.perform_collect = lambda *args, **options: []
+        try:
+            return (yield)
+        finally:
+            del session.perform_collect
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session):
