@@ -59,20 +59,18 @@ BLOCKS = [
         re.findall(r"^```(\w*)\n(.*?)^```$", text(page), re.MULTILINE | re.DOTALL), start=1
     )
 ]
-PROGRAMS = [block for block in BLOCKS if block.kind == "python"]
+# The tests on this page are run by tests/testing.
+TESTS = DOCS / "testing.md"
+PROGRAMS = [block for block in BLOCKS if block.kind == "python" and block.page != TESTS]
 # Programs that rank 0 runs, with the other ranks as workers.
 POOLED = [block for block in PROGRAMS if "MPIPoolExecutor(" in block.code]
-# Programs that pytest runs: of the first the ranks run the tests, and the tests of the other start ranks.
-TESTS = [block for block in PROGRAMS if block.page == DOCS / "testing.md"]
 CELLS = [block for block in BLOCKS if block.kind == "ipython"]  # tests/notebook runs them
 # Programs that import nothing of gormapy but MPI run with mpi4py, too.
 GORMAPY_ONLY = re.compile(r"^import gormapy|^from gormapy import (?!MPI$)|^from gormapy\.", re.MULTILINE)
 # What is on this page needs an MPI that starts more processes than it was told that there are cores.
 SPAWNING = DOCS / "processes.md"
-PORTABLE = [
-    block for block in PROGRAMS if not GORMAPY_ONLY.search(block.code) and block.page != SPAWNING and block not in TESTS
-]
-WITH_MPI = [block for block in PROGRAMS if re.search(r"import .*\bMPI\b", block.code) and block not in TESTS]
+PORTABLE = [block for block in PROGRAMS if not GORMAPY_ONLY.search(block.code) and block.page != SPAWNING]
+WITH_MPI = [block for block in PROGRAMS if re.search(r"import .*\bMPI\b", block.code)]
 CONSOLES = {
     tuple(line[2:].partition("#")[0].strip() for line in block.code.splitlines() if line.startswith("$ ")): block
     for block in BLOCKS
@@ -81,7 +79,18 @@ CONSOLES = {
 HELLO = PROGRAMS[0].code
 
 # Commands that take minutes or change the machine, and what runs them in their place.
-ELSEWHERE = {"pip install .": "tests/packaging/test_install.py"}
+ELSEWHERE = {
+    "pip install .": "tests/packaging/test_install.py",
+    **dict.fromkeys(
+        (
+            "pytest --mpi -n 4",
+            "pytest --mpi -n 4 test_wrong.py",
+            "pytest --mpi -n 2 test_deadlock.py",
+            "python -m gormapy.run -m pytest --mpi -n 4",
+        ),
+        "tests/testing/test_the_page.py",
+    ),
+}
 SHORTER = {"python -m gormapy.bench": "--sizes 8,4096 --budget 0.02 --sync flush"}
 
 
@@ -109,7 +118,7 @@ def test_program(mpirun, block, n):
     mpirun(n, code, timeout=timeout)
 
 
-@pytest.mark.parametrize("block", [block for block in PROGRAMS if block not in WITH_MPI + POOLED + TESTS], ids=str)
+@pytest.mark.parametrize("block", [block for block in PROGRAMS if block not in WITH_MPI + POOLED], ids=str)
 def test_program_without_mpi(mpirun, block):
     mpirun.alone(block.code)
 
@@ -118,30 +127,6 @@ def test_program_without_mpi(mpirun, block):
 def test_program_on_workers(mpirun, block, n):
     (mpirun.folder / "program.py").write_text(block.code)
     mpirun.command(n, sys.executable, "-m", "gormapy.futures", "program.py").finish()
-
-
-PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider")
-
-
-def test_tests_on_all_ranks(mpirun, n):
-    (mpirun.folder / "test_ring.py").write_text(TESTS[0].code)
-    done = mpirun.command(n, *PYTEST, "test_ring.py", timeout=60).finish()
-    assert done.stdout.count("2 passed") == n
-
-
-def test_a_failure_of_one_rank_ends_all(mpirun):
-    (mpirun.folder / "test_ring.py").write_text(
-        TESTS[0].code.replace("assert got[0]", "assert comm.rank != 1 and got[0]")
-    )
-    done = mpirun.command(2, *PYTEST, "test_ring.py", timeout=60).finish(expect=1)
-    assert "1 failed" in done.stdout and "2 passed" not in done.stdout
-
-
-def test_tests_that_start_ranks(tmp_path):
-    (tmp_path / "test_program.py").write_text(TESTS[1].code)
-    command = [*PYTEST, "test_program.py"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=200)
-    assert done.returncode == 0 and "3 passed" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.exhaustive
