@@ -6,59 +6,52 @@
 The result is that of ``mpirun``. A program that fails on one rank fails the test. A program that expects to fail, kills,
 exits, forks, or needs its own environment at the start is for ``mpirun``, which starts a job for it.
 
-A *team* is a job of ``n`` ranks with one environment. The pool starts it when a test first asks for it. Each rank is
-connected to the tests by a Unix socket; both sides write JSON lines.
+A *team* is a job of ``n`` ranks with one environment: a session of ``gormapy._resident``, as notebooks and ``pytest --mpi``
+have. The pool starts it when a test first asks for it. The ranks differ from those of notebooks in that they have one
+thread, which runs the programs: it answers nothing meanwhile.
 
-    state      the tests write             the rank writes, and is then
-    starting   -                           {rank, pid}                    idle
-    idle       {do: run, file, …}          nothing yet                    running
-    running    nothing                     {status, left}                 ran
-    ran        {do: settle}, if all ranks  {settled}, when gormapy.reset  idle
-               have status 0               has returned on all ranks
+    state      the tests write           the rank writes, and is then
+    idle       run {file, …}             nothing yet                    running
+    running    nothing                   done {status, left}            ran
+    ran        reset, if all ranks       reset, when gormapy.reset      idle
+               have status 0             has returned on all ranks
 
-Only the side named in a line may write in that state, and only one message. No rank gets the next program before all
-have settled, so they stay in step: what was not received is gone then, and collectives start afresh. While a program
-runs, standard output and error are a file for each rank, which only that rank writes, and which is read when all have
-ended; so what one rank writes stays in order, and that of rank 0 comes first.
+No rank gets the next program before all have settled, so they stay in step: what was not received is gone then, and
+collectives start afresh. What ranks write is kept by rank; so what one rank writes stays in order, and that of rank 0
+comes first.
 
 A team is thrown away, and a new one started for the next program, when
 
 - a rank has another status than 0: the others have FAIL_GRACE to end, then they say what they do;
 - the program's time is over: each rank writes its Python stacks (StackSignal of gocore/job, handled in C) and what it
   waits for (WAITS_SIGNAL, handled where Python handles signals, as in waits of MPI);
-- a rank has ended: its socket is closed. The launcher says why, and ends the others;
+- a rank has ended. The launcher says why, and ends the others;
 - a program has left something: handles, signal handlers, the environment, threads and what else ``state`` of
   rankside/resident_rank.py lists. That alone is no failure: it was none when jobs ended with their programs. Processes
-  and names that are left are a failure, as with ``mpirun``;
-- it is old: ``mpiexec --timeout`` would end it. That time-out is the net for a defect here: it prints what every rank
-  does, and ends the job, whatever the tests do.
+  and names that are left are a failure, as with ``mpirun``.
 
-When the tests die, the sockets close, and the ranks end.
+When the tests die, the ranks end.
 """
 
 import contextlib
-import json
 import os
-import selectors
-import socket
-import subprocess
-import sys
+import signal
 import time
 import uuid
 from pathlib import Path
 
+from gormapy._resident.session import Session
+
 from . import leftovers
-from .mpirun import GRACE, SUPPORT, Job, Result, environment, mpiexec
+from .mpirun import GRACE, SUPPORT, Result, environment
 from .programs import Program
 
-RANK = SUPPORT / "rankside" / "resident_rank.py"
 STACK_SIGNAL, WAITS_SIGNAL = 61, 62  # see gocore/job/segment.go, rankside/resident_rank.py
 
-START_TIME = 60.0
 FAIL_GRACE = 1.0
+SETTLE_TIME = 60.0
 STACK_TIME, QUIET_TIME = 10.0, 0.2
 GONE_TIME = 2.0
-NET = 600.0  # mpiexec --timeout
 ALIVE = 20  # ranks of all teams; the team that waits longest for a program makes room
 
 
@@ -66,119 +59,105 @@ ALIVE = 20  # ranks of all teams; the team that waits longest for a program make
 IDLE, RUNNING, ENDED = "idle", "running", "ended"
 
 
-class Ended(Exception):
-    """A rank or the launcher has ended."""
+class Output:
+    """What ranks write."""
+
+    def __init__(self):
+        self.texts = {}
+
+    def write(self, rank, stream, text):
+        """Take text of a rank."""
+        self.texts.setdefault((stream, rank), []).append(text)
+
+    def text(self, stream):
+        """Return what all ranks have written to a stream, rank 0 first."""
+        return "".join("".join(self.texts[key]) for key in sorted(self.texts) if key[0] == stream)
+
+    def size(self, rank):
+        """Return how much a rank has written to its standard error."""
+        return sum(map(len, self.texts.get(("stderr", rank), ())))
 
 
-class Team:
+class Team(Session):
     """A job of ranks that stay."""
 
-    def __init__(self, n, env, folder):
-        self.n = n
-        self.born = self.used = time.monotonic()
-        self.programs = 0
-        self.peers = {}
-        self.pids = {}
-        name = f"gormapy-tests-{uuid.uuid4().hex}"  # in no folder: the path of a socket has at most 107 bytes
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(f"\0{name}")
-        listener.listen(n)
-        command = [mpiexec(), "-n", n, "--timeout", NET, sys.executable, RANK, name]
-        self.job = Job(command, environment(env), folder, timeout=NET)
-        try:
-            self._welcome(listener)
-            self.own = set(self._processes())
-        except BaseException:
-            self.job.stop()
-            raise
-        finally:
-            listener.close()
+    worker = (str(SUPPORT / "rankside" / "resident_rank.py"),)
+    exit_within = GRACE
 
-    def _welcome(self, listener):
-        listener.settimeout(0.2)
-        end = time.monotonic() + START_TIME
-        while len(self.peers) < self.n:
-            try:
-                connection, _ = listener.accept()
-            except TimeoutError:
-                if self.job.process.poll() is not None or time.monotonic() > end:
-                    raise AssertionError(f"{self.n} ranks did not start\n{self._said()}") from None
-                continue
-            connection.settimeout(START_TIME)
-            reader = connection.makefile("rb")
-            hello = json.loads(reader.readline())
-            self.peers[hello["rank"]] = connection, reader
-            self.pids[hello["rank"]] = hello["pid"]
+    def __init__(self, n, env):
+        self.env = env
+        self.mark = f"GORMAPYTEST_JOB={uuid.uuid4().hex}"
+        self.before = leftovers.names()
+        self.used = time.monotonic()
+        super().__init__(n)
+        self.sink = self.output = Output()
+        self.start()
+        self.own = set(self._processes())
+
+    def environment(self):
+        """Return the environment of the ranks."""
+        name, _, value = self.mark.partition("=")
+        return {**environment(self.env), name: value}
 
     def _processes(self):
-        return {line.partition(":")[0]: line for line in leftovers.processes(self.job.mark)}
+        return {line.partition(":")[0]: line for line in leftovers.processes(self.mark)}
 
     def strangers(self):
         """List the processes that programs have begun, as "pid: command" texts."""
         return [line for pid, line in self._processes().items() if pid not in self.own]
 
-    def _said(self):
-        return f"--- standard output\n{self.job.stdout}\n--- standard error\n{self.job.stderr}\n---"
+    def lives(self):
+        """Report whether all ranks are there."""
+        self.pump(0)
+        return self._launcher.poll() is None and not any(rank.gone for rank in self.ranks.values())
 
-    def lasts(self, seconds):
-        """Report whether the launcher's time-out is further away than that."""
-        return self.job.process.poll() is None and time.monotonic() + seconds < self.born + NET - 2 * GRACE
+    def begin(self, **task):
+        """Let all ranks run a program; return where their output is kept."""
+        self.sink = self.output = Output()
+        for rank in self.chosen():
+            rank.state = "running"
+        self.send(self.chosen(), "run", **task)
+        return self.output
 
-    def tell(self, message, parts):
-        """Send a message to all ranks, with a part for each."""
-        for rank, (connection, _) in self.peers.items():
-            try:
-                connection.sendall(json.dumps(message | parts[rank]).encode() + b"\n")
-            except OSError:
-                raise Ended from None
-
-    def hear(self, seconds):
+    def hear(self, kind, seconds):
         """Return one message of each rank that sends one in time, and after a failure not much later, and who ended."""
         found, gone = {}, set()
         end = time.monotonic() + seconds
-        with selectors.DefaultSelector() as selector:
-            for rank, (connection, reader) in self.peers.items():
-                selector.register(connection, selectors.EVENT_READ, (rank, reader))
-            while selector.get_map() and (left := end - time.monotonic()) > 0:
-                for key, _ in selector.select(left):
-                    rank, reader = key.data
-                    selector.unregister(key.fileobj)
-                    try:
-                        line = reader.readline()
-                    except OSError:
-                        line = b""
-                    if line:
-                        found[rank] = json.loads(line)
-                    else:
-                        gone.add(rank)
-                    if not line or found[rank].get("status"):
-                        end = min(end, time.monotonic() + FAIL_GRACE)
-        return found, gone
+        while True:
+            for rank in self.chosen():
+                new = [reply for reply in rank.replies if reply.kind == kind]
+                rank.replies.clear()
+                if new:
+                    found[rank.number] = new[0]
+                if rank.gone and rank.number not in found:
+                    gone.add(rank.number)
+                if (new and new[0].get("status")) or rank.gone:
+                    end = min(end, time.monotonic() + FAIL_GRACE)
+            if len(found) + len(gone) == self.size or time.monotonic() > end:
+                return found, gone
+            self.pump(max(0.0, min(0.2, end - time.monotonic())))
 
-    def ask(self, running, errors):
-        """Have ranks write their stacks, and others what they wait for, into the outputs of the program.
+    def ask(self, running):
+        """Have ranks write their stacks, and others what they wait for, into the output of the program.
 
         A rank that handles a signal has left its wait meanwhile, so it writes what all others wait for. One that is
         through with its program is asked, or else two.
-
-        errors: the file of each rank that has its standard error; of one that is through it is the job's.
         """
-        self._signal(running, STACK_SIGNAL, errors)
-        through = [rank for rank in range(self.n) if rank not in running]
+        self._signal(running, STACK_SIGNAL)
+        through = [rank for rank in range(self.size) if rank not in running]
         for rank in through[:1] or list(running)[:2]:
-            self._signal([rank], WAITS_SIGNAL, errors)
+            self._signal([rank], WAITS_SIGNAL)
 
-    def _signal(self, ranks, number, errors):
+    def _signal(self, ranks, number):
         """Send a signal to ranks, and wait until all of them have written something, and write no more."""
 
         def written():
-            own = [errors[rank].stat().st_size if errors[rank].exists() else 0 for rank in ranks]
-            return [size + len(self.job.stderr) for size in own]
+            return [self.output.size(rank) for rank in ranks]
 
         before = last = written()
         for rank in ranks:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pids[rank], number)
+                os.kill(self.ranks[rank].pid, number)
         changed = time.monotonic()
         end = changed + STACK_TIME
         while (now := time.monotonic()) < end:
@@ -186,28 +165,24 @@ class Team:
                 last, changed = sizes, now
             if all(new > old for new, old in zip(last, before)) and now > changed + QUIET_TIME:
                 break
-            time.sleep(0.01)
+            self.pump(0.01)
 
     def end(self, how=IDLE):
         """End the job; return what is left of it, where it ends by itself."""
         left = []
         if how is ENDED:
-            self._wait(GONE_TIME)  # else the rank has ended without an error, and the launcher goes on
-        if how is not RUNNING:
-            for connection, reader in self.peers.values():
-                reader.close()
-                connection.close()
-            if self._wait(GRACE):
-                left = leftovers.after(self.job.mark, self.job.before)
-        self.job.stop()
+            end = time.monotonic() + GONE_TIME  # else the rank has ended without an error, and the launcher goes on
+            while self._launcher.poll() is None and time.monotonic() < end:
+                self.pump(0.05)
+            self.pump(0)
+        by_itself = how is IDLE or self._launcher.poll() is not None
+        self.close(at_once=how is RUNNING)
+        if by_itself and how is not RUNNING:
+            left = leftovers.after(self.mark, self.before)
+        for line in leftovers.processes(self.mark):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(line.partition(":")[0]), signal.SIGKILL)
         return left
-
-    def _wait(self, seconds):
-        try:
-            self.job.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
 
 
 class Pool:
@@ -219,21 +194,19 @@ class Pool:
         self.started = self.ran = 0
         self.reasons = {}  # programs after which a team was thrown away, and why
 
-    def team(self, n, env, seconds):
-        """Return a team that lasts for the program to run."""
+    def team(self, n, env):
+        """Return a team whose ranks are there."""
         key = n, tuple(sorted(env.items()))
         team = self.teams.get(key)
-        if team is not None and not team.lasts(seconds):
+        if team is not None and not team.lives():
             self._end(key)
             team = None
         if team is None:
             alive = sorted(self.teams, key=lambda k: self.teams[k].used)
-            while alive and sum(self.teams[k].n for k in alive) + n > ALIVE:
+            while alive and sum(self.teams[k].size for k in alive) + n > ALIVE:
                 self._end(alive.pop(0))
             self.started += 1
-            folder = self.folder / str(self.started)
-            folder.mkdir()
-            team = self.teams[key] = Team(n, env, folder)
+            team = self.teams[key] = Team(n, env)
         team.used = time.monotonic()
         return key, team
 
@@ -245,14 +218,13 @@ class Pool:
         """Run a program on ranks that stay."""
         if isinstance(program, Path):
             program = Program(program)
-        key, team = self.team(n, env, timeout)
+        key, team = self.team(n, env)
         names = leftovers.names()
-        outputs = [[folder / f"{kind}.{self.ran}.{rank}" for kind in ("stdout", "stderr")] for rank in range(n)]
         self.ran += 1
-        said = len(team.job.stdout), len(team.job.stderr)
+        said = len(team.spoken)
         begun = time.monotonic()
         try:
-            how, trouble, found = self._run(team, program, arguments, folder, timeout, outputs)
+            how, trouble, found = self._run(team, program, arguments, folder, timeout)
         except BaseException:  # how the ranks are is not known
             del self.teams[key]
             team.end(RUNNING)
@@ -263,18 +235,13 @@ class Pool:
         if trouble or changes or behind:
             self.reasons[str(program)] = trouble or "; ".join(changes + behind)[:300]
             del self.teams[key]
-            if how is RUNNING:
-                launcher = team.job.stdout[said[0] :], team.job.stderr[said[1] :]
-                team.end(how)
-            else:
-                behind += team.end(how)
-                launcher = team.job.stdout[said[0] :], team.job.stderr[said[1] :]
+            launcher = team.spoken[said:] if how is RUNNING else ""
+            left = team.end(how)
+            if how is not RUNNING:
+                behind, launcher = behind + left, team.spoken[said:]
         else:
-            launcher = "", ""
-        texts = [
-            "".join(pair[i].read_text(errors="replace") for pair in outputs if pair[i].exists()) + launcher[i]
-            for i in range(2)
-        ]
+            launcher = ""
+        texts = team.output.text("stdout"), team.output.text("stderr") + launcher
         status = max((report["status"] for report in found.values()), default=0) or (1 if trouble else 0)
         line = [f"{n} ranks that stay:", str(program), *map(str, arguments)]
         result = Result(line, status, *texts, duration, begun, time.monotonic())
@@ -282,34 +249,26 @@ class Pool:
         assert not behind, "the program left behind:\n  " + "\n  ".join(behind) + f"\n{result}"
         return result
 
-    def _run(self, team, program, arguments, folder, timeout, outputs):
+    def _run(self, team, program, arguments, folder, timeout):
         """Return how the team is after the program, what went wrong, and the reports of the ranks."""
-        errors = [pair[1] for pair in outputs]
-        task = {"do": "run", "file": str(program.file), "function": program.function, "arguments": arguments}
-        try:
-            team.tell(task, [{"folder": str(folder), "outputs": list(map(str, pair))} for pair in outputs])
-            found, gone = team.hear(timeout)
-        except Ended:
-            return ENDED, "a rank has ended before the program", {}
-        missing = [rank for rank in range(team.n) if rank not in found]
+        team.begin(file=str(program.file), function=program.function, arguments=arguments, folder=str(folder))
+        found, gone = team.hear("done", timeout)
+        missing = [rank for rank in range(team.size) if rank not in found]
         bad = [f"rank {rank}: status {report['status']}" for rank, report in sorted(found.items()) if report["status"]]
         if gone:
             return ENDED, f"rank {min(gone)} has ended in the program", found
         if missing:
-            team.ask(missing, errors)
+            team.ask(missing)
             return RUNNING, "; ".join(bad) or f"time-out after {timeout} s: ranks {missing} still run", found
         if bad or any(report["left"] for report in found.values()):
             return IDLE, "; ".join(bad), found
-        try:
-            team.tell({"do": "settle"}, [{}] * team.n)
-            settled, gone = team.hear(START_TIME)
-        except Ended:
-            gone = {0}
+        team.send(team.chosen(), "reset")
+        settled, gone = team.hear("reset", SETTLE_TIME)
         if gone:
             return ENDED, f"rank {min(gone)} has ended after the program", found
-        if len(settled) < team.n:
-            team.ask(range(team.n), errors)
-            return RUNNING, f"ranks {sorted(set(range(team.n)) - set(settled))} did not reset communication", found
+        if len(settled) < team.size:
+            team.ask(range(team.size))
+            return RUNNING, f"ranks {sorted(set(range(team.size)) - set(settled))} did not reset communication", found
         return IDLE, "", found
 
     @staticmethod

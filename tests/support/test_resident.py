@@ -187,22 +187,15 @@ def test_every_environment_has_ranks_of_its_own(own):
 def test_teams_make_room(own):
     for n in (7, 4, 7, 6, 5, 7):
         own(n, program.process)
-        assert sum(team.n for team in own.pool.teams.values()) <= 20
+        assert sum(team.size for team in own.pool.teams.values()) <= 20
     assert own.pool.started == 4
-
-
-def test_old_team_is_replaced(own):
-    own(1, program.process)
-    next(iter(own.pool.teams.values())).born -= 10_000
-    own(1, program.process)
-    assert own.pool.started == 2
 
 
 def test_team_that_was_killed_meanwhile(own):
     own(2, program.process)
     team = next(iter(own.pool.teams.values()))
-    os.kill(team.pids[1], signal.SIGKILL)
-    team.job.process.wait(10)
+    os.kill(team.ranks[1].pid, signal.SIGKILL)
+    team._launcher.wait(10)
     own(2, program.process)
     assert own.pool.started == 2
 

@@ -110,8 +110,8 @@ class Worker:
             self.libc.setvbuf(ctypes.c_void_p.in_dll(self.libc, "stdout"), None, 1, ctypes.c_size_t(0))
         return ends
 
-    def start(self):
-        """Initialize the rank, report it, and prepare for tasks."""
+    def join(self):
+        """Initialize the rank and report it; return what the owner has answered."""
         from gormapy import MPI
 
         self.rank, self.size = MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size()
@@ -131,6 +131,11 @@ class Worker:
             fcntl.fcntl(fd, fcntl.F_SETOWN, os.getpid())
             fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_ASYNC)
         os.register_at_fork(after_in_child=self._in_child)
+        return welcome
+
+    def start(self):
+        """Initialize the rank, report it, and prepare for tasks."""
+        welcome = self.join()
         sys.path[:] = welcome.sys_path
         sys.argv[:] = [""]
         for name in ("_write", "_listen"):
@@ -289,13 +294,17 @@ def _connect(address):
     return link.Reader(sock)
 
 
-def open_worker(kind):
-    """Connect to the process that has started this one; return the `Worker` of a kind."""
-    address, _, token = os.environ.pop("GORMAPY_RESIDENT").partition(" ")
+def ignore_signals():
+    """Prepare the handlers of a worker's signals, before MPI is imported."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # until there is a task to interrupt
     # Before Go takes the same signals: Go turns a fault in the core into an error, and passes any other one on. The
     # other way round each fault would end the process. Standard error keeps its descriptor.
     faulthandler.enable(2)
+
+
+def open_worker(kind):
+    """Connect to the process that has started this one; return the `Worker` of a kind."""
+    address, _, token = os.environ.pop("GORMAPY_RESIDENT").partition(" ")
     if "/" in address:
         reader, sockets = far.connect(address, token.encode())
         return kind(reader, "", sockets)

@@ -206,6 +206,7 @@ def main():
     """Connect to the kernel that started this process, and serve it."""
     # not every launcher passes on all variables
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+    worker.ignore_signals()
     one = worker.open_worker(Worker)
     one.start()
     one.serve()

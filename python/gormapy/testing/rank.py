@@ -390,6 +390,7 @@ def _no_breakpoint(*args, **kwargs):
 def main():
     """Connect to the controller that started this process, and serve it."""
     global current
+    worker.ignore_signals()
     current = worker.open_worker(TestRank)
     current.start()
     current.serve()

@@ -14,5 +14,5 @@ from support.resident import Pool, Ranks  # noqa: E402
 folder = Path(sys.argv[1])
 ranks = Ranks(Pool(folder), folder)
 ranks(2, Program(TESTS / "support" / "programs" / "resident.py", "process"))
-print(next(iter(ranks.pool.teams.values())).job.mark, flush=True)
+print(next(iter(ranks.pool.teams.values())).mark, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)

@@ -1,17 +1,12 @@
-"""A rank that stays and runs one program after the other: see support.resident, which has the protocol.
-
-python resident_rank.py NAME-OF-SOCKET
-"""
+"""A rank that stays and runs one program after the other: see support.resident, which starts it."""
 
 import contextlib
 import ctypes
 import gc
-import json
 import os
 import resource
 import select
 import signal
-import socket
 import sys
 import threading
 import time
@@ -24,6 +19,7 @@ import program
 import gormapy
 from gormapy import MPI
 from gormapy._ext import core, fast
+from gormapy._resident import link, worker
 
 # The launcher's --timeout uses signal 61 for Python stacks. This one has a rank write what the others wait for.
 WAITS_SIGNAL = 62
@@ -120,55 +116,60 @@ def _same(a, b):
         return False
 
 
-class Rank:
-    """This process, between programs."""
+class Rank(worker.Worker):
+    """This process, between programs. It has one thread, as programs expect."""
 
-    def __init__(self, name):
-        self.main = sys.modules["__main__"]
-        self.rank = MPI.COMM_WORLD.Get_rank()
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.connect(f"\0{name}")
-        self.reader = self.socket.makefile("rb")
-        self.streams = sys.stdout, sys.stderr
+    def start(self):
+        """Connect to the tests."""
+        self.main_module = sys.modules["__main__"]
+        self.join()
         signal.signal(WAITS_SIGNAL, write_waits)
-        self.home, self.path, self.argv = os.getcwd(), list(sys.path), list(sys.argv)
-        self.outputs = os.dup(1), os.dup(2)
+        self.home, self.path, self.arguments = os.getcwd(), list(sys.path), list(sys.argv)
+        self.python_streams = sys.stdout, sys.stderr
         gc.collect()
         gc.freeze()
+        self.say("ready")
 
-    def say(self, **message):
-        """Send a message to the tests."""
-        self.socket.sendall(json.dumps(message).encode() + b"\n")
+    def streams(self):
+        """Redirect standard output and error to pipes, and return their reading ends; Python's streams stay."""
+        ends = []
+        for number in (1, 2):
+            reading, writing = os.pipe()
+            os.dup2(writing, number)
+            os.close(writing)
+            ends.append(reading)
+        return ends
+
+    def say(self, kind, payloads=(), **fields):
+        """Send a message to the tests, on this thread."""
+        link.send(self.sock, kind, payloads, **fields)
 
     def next(self):
         """Wait for a message, and carry on meanwhile what nobody waits for any more."""
-        while fast.kept() and not select.select([self.socket], [], [], 0.005)[0]:
+        while fast.kept() and not select.select([self.sock], [], [], 0.005)[0]:
             pass
-        line = self.reader.readline()
-        if not line:
+        message = self.reader.next()
+        if message is None or message.kind == "exit":
             os._exit(0)  # the tests have ended
-        return json.loads(line)
+        return message
 
     def serve(self):
         """Run programs until nobody asks for one."""
-        self.say(rank=self.rank, pid=os.getpid())
         while True:
-            message = self.next()
-            if message["do"] == "run":
-                self.say(**self.run(message))
+            task = self.next()
+            if task.kind == "run":
+                self.say("done", finalized=False, **self.run(task))
             else:
                 gormapy.reset()
-                self.say(settled=True)
+                self.say("reset", text="")
 
     def run(self, task):
-        """Run a program with its outputs in files; say how it ended and what it left."""
+        """Run a program; return how it ended and what it left."""
         modules, filters, prints = dict(sys.modules), list(warnings.filters), np.get_printoptions()
         before = state()
-        for number in (1, 2):
-            self._redirect(number, os.open(task["outputs"][number - 1], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
         os.chdir(task["folder"])
         status = self._execute(task)
-        for stream in {sys.stdout, sys.stderr, *self.streams}:
+        for stream in {sys.stdout, sys.stderr, *self.python_streams}:
             with contextlib.suppress(Exception):
                 stream.flush()
         libc.fflush(None)
@@ -178,14 +179,7 @@ class Rank:
             warnings.filters[:] = filters
             np.set_printoptions(**prints)
             left = self._left(before)
-        for number in (1, 2):
-            os.dup2(self.outputs[number - 1], number)
         return {"status": status, "left": left}
-
-    @staticmethod
-    def _redirect(number, to):
-        os.dup2(to, number)
-        os.close(to)
 
     def _execute(self, task):
         try:
@@ -205,13 +199,13 @@ class Rank:
         """Put modules, the path and the folder back: the next program imports the tests' modules anew."""
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None) or ""
-            if module is self.main:  # multiprocessing has a second name for it
+            if module is self.main_module:  # multiprocessing has a second name for it
                 continue
             if modules.get(name) is not module and file.startswith((TESTS, os.getcwd())):
                 del sys.modules[name]
                 vars(module).clear()
-        sys.modules["__main__"] = self.main
-        sys.path[:], sys.argv[:] = self.path, self.argv
+        sys.modules["__main__"] = self.main_module
+        sys.path[:], sys.argv[:] = self.path, self.arguments
         os.chdir(self.home)
 
     @staticmethod
@@ -231,4 +225,6 @@ def _trimmed(trace):
 
 
 if __name__ == "__main__":
-    Rank(sys.argv[1]).serve()
+    rank = worker.open_worker(Rank)
+    rank.start()
+    rank.serve()
