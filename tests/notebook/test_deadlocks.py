@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from gormapy.magic.cellrun import CellRun
 from gormapy._resident.errors import Deadlock
+from gormapy.magic.cellrun import CellRun
 
 
 class Answer(SimpleNamespace):

@@ -108,3 +108,18 @@ def test_rank_that_does_not_react(suite):
     done = suite("--mpi", "-n", 2, "--mpi-timeout", 2).check(1, failed=1, passed=1)
     text = done.text("test_holds_the_lock")
     assert "did not react: all ranks were ended" in text and "test_c.py" in done.out, str(done)
+
+
+def test_subtests(suite):
+    pytest.importorskip("_pytest.subtests")
+    suite.write(
+        "test_parts.py",
+        "def test_parts(comm, subtests):\n"
+        "    for part in range(3):\n"
+        "        with subtests.test(part=part):\n"
+        "            assert comm.rank != 1 or part != 1, 'the part fails'\n",
+    )
+    done = suite("--mpi", "-n", 2)
+    text = done.text("test_parts")
+    assert done.status == 1 and "rank 1:" in text and "AssertionError: the part fails" in text, str(done)
+    assert "rank 0:" not in text and "1 failed in" in done.out and "SUBFAILED" not in done.out

@@ -25,8 +25,13 @@ def reports(config, item, run, size):
     """Return the reports of a test, one of each phase."""
     serial = config.hook.pytest_report_from_serializable
     made, sections = [], []
+    every = {
+        when: {rank: [serial(config=config, data=d) for d in data] for rank, data in sorted(by_rank.items())}
+        for when, by_rank in run.reports.items()
+    }
+    # A phase with subtests has several reports, of which the last may be none of a failure.
     phases = {
-        when: {rank: serial(config=config, data=data) for rank, data in sorted(run.reports.get(when, {}).items())}
+        when: {rank: next(filter(_is_own_failure, found), found[-1]) for rank, found in every.get(when, {}).items()}
         for when in PHASES
     }
     to_blame = [when for when in PHASES if _own_failures(phases[when]) or (when == run.ended_in and run.headline())]
@@ -40,7 +45,7 @@ def reports(config, item, run, size):
             if when == "call" and to_blame[0] == "setup":
                 continue
         if found or ended:
-            made.append(_merged(item, when, found, run, size, ended, first=to_blame[:1] == [when]))
+            made.append(_merged(item, when, found, run, size, ended, to_blame[:1] == [when], every.get(when, {})))
             made[-1].sections = list(sections)
     if made and made[-1].when != "teardown":  # a rank has died
         made.append(_report(item, "teardown", "passed", None))
@@ -59,20 +64,24 @@ def _report(item, when, outcome, longrepr):
 
 def _own_failures(found):
     """Return the reports of ranks that have failed and were not interrupted."""
-    return {rank: r for rank, r in found.items() if r.failed and not getattr(r, "gormapy_interrupted", False)}
+    return {rank: report for rank, report in found.items() if _is_own_failure(report)}
 
 
-def _merged(item, when, found, run, size, ended, first):
+def _is_own_failure(report):
+    return report.failed and not getattr(report, "gormapy_interrupted", False)
+
+
+def _merged(item, when, found, run, size, ended, first, every):
     own = _own_failures(found)
     expected = _expected(found)
     if expected is not None and not (ended and not _all_there(found, size)):
         merged = copy.copy(expected)
         merged.outcome = "skipped"
     elif ended or any(report.failed for report in found.values()):
-        merged = copy.copy(next(iter(own.values()), None) or _first(item, when, found))
+        merged = copy.copy(next((every[rank][-1] for rank in own), None) or _first(item, when, found))
         merged.outcome = "failed"
         merged.__dict__.pop("wasxfail", None)
-        merged.longrepr = _longrepr(item, own, run, ended, when, first)
+        merged.longrepr = _longrepr(item, own, run, ended, when, first, every)
     else:
         passed = [report for report in found.values() if report.passed]
         merged = copy.copy(passed[0] if passed else _first(item, when, found))
@@ -115,10 +124,11 @@ def _logs(found):
     return [(f"{name}, {ranks_text(ranks)}", text) for (name, text), ranks in groups.items()]
 
 
-def _longrepr(item, own, run, ended, when, first):
+def _longrepr(item, own, run, ended, when, first, every):
     groups: dict[object, dict[int, object]] = {}
-    for rank, report in own.items():
-        groups.setdefault(_place(report.longrepr), {})[rank] = report.longrepr
+    for rank in own:
+        for report in filter(_is_own_failure, every[rank]):
+            groups.setdefault(_place(report.longrepr), {})[rank] = report.longrepr
     chain = []
     for group in groups.values():
         chain += _group(group)

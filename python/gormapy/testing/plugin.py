@@ -121,9 +121,9 @@ def _refuse(config):
 def _launched():
     """Return the name of a variable by which a launcher tells a process that it is a rank, or ""."""
     for name in os.environ:
-        if name.startswith(_LAUNCHED) and not (
-            name == "SLURM_PROCID" and os.environ.get("SLURM_STEP_ID", "") in _SLURM_STEPS
-        ):
+        if not name.startswith(_LAUNCHED) or name == "GORMAPY_JOB_NODES":  # which is for mpiexec
+            continue
+        if name != "SLURM_PROCID" or os.environ.get("SLURM_STEP_ID", "") not in _SLURM_STEPS:
             return name
     return ""
 

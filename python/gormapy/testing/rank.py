@@ -308,7 +308,7 @@ class TestRank(worker.Worker):
 
     def pytest_runtest_logreport(self, report):
         """Send a report to the controller."""
-        if report.failed and not report.gormapy_interrupted:
+        if report.failed and not getattr(report, "gormapy_interrupted", False):
             self.failed = True
         self.flush()
         self._send(report)

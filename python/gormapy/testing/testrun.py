@@ -93,7 +93,7 @@ class TestRun(Watched):
     def __init__(self, session, output, **limits):
         super().__init__(session, self, None, **limits)
         self.output = output
-        self.reports = {}  # by phase, by rank: what pytest there has reported
+        self.reports = {}  # by phase, by rank: what pytest there has reported, the phase itself last
         self.phases = {}  # of each rank
         self.warnings = []
         self.said = []  # remarks, for the report
@@ -122,7 +122,7 @@ class TestRun(Watched):
     def take(self, number, message):
         """Take a phase, a report or a warning of a rank."""
         if message.kind == "report":
-            self.reports.setdefault(message.when, {})[number] = pickle.loads(message.payloads[0])
+            self.reports.setdefault(message.when, {}).setdefault(number, []).append(pickle.loads(message.payloads[0]))
             self.sightings[number].failed |= message["failed"]
         elif message.kind == "phase":
             self.phases[number] = message.when
