@@ -29,6 +29,8 @@ def reports(config, item, run, size):
         when: {rank: [serial(config=config, data=d) for d in data] for rank, data in sorted(by_rank.items())}
         for when, by_rank in run.reports.items()
     }
+    if not run.headline():
+        _add_silent(item, run, size, every)
     # A phase with subtests has several reports, of which the last may be none of a failure.
     phases = {
         when: {rank: next(filter(_is_own_failure, found), found[-1]) for rank, found in every.get(when, {}).items()}
@@ -50,6 +52,15 @@ def reports(config, item, run, size):
     if made and made[-1].when != "teardown":  # a rank has died
         made.append(_report(item, "teardown", "passed", None))
     return made
+
+
+def _add_silent(item, run, size, every):
+    """Count it as a failure that a rank has run nothing of a test, whatever the others say."""
+    heard = {rank for by_rank in every.values() for rank in by_rank}
+    for rank in set(range(size)) - heard:
+        told = run.results.get(rank, {}).get("failure") or {}
+        text = told.get("text") or f"rank {rank} has reported nothing of the test"
+        every.setdefault("setup", {})[rank] = [_report(item, "setup", "failed", text)]
 
 
 def failure(item, when, text):
