@@ -76,15 +76,15 @@ def test_failing_tests(suite):
 @pytest.mark.parametrize("how", ["option", "setting", "mark", "function only"])
 def test_time_out(suite, how):
     body = "    while comm.rank == 1: pass\n    comm.recv(source=1)\n"
-    mark = {"mark": "@pytest.mark.timeout(2)\n", "function only": "@pytest.mark.timeout(2, func_only=True)\n"}.get(
+    mark = {"mark": "@pytest.mark.timeout(4)\n", "function only": "@pytest.mark.timeout(4, func_only=True)\n"}.get(
         how, ""
     )
     suite.write(
         "test_long.py", f"import pytest\n{mark}def test_long(comm):\n{body}\ndef test_next(comm):\n    comm.Barrier()\n"
     )
     if how == "setting":
-        suite.write("pytest.ini", "[pytest]\nmpi_timeout = 2\n")
-    done = suite("--mpi", "-n", 2, *(["--mpi-timeout", 2] if how == "option" else []))
+        suite.write("pytest.ini", "[pytest]\nmpi_timeout = 4\n")
+    done = suite("--mpi", "-n", 2, *(["--mpi-timeout", 4] if how == "option" else []))
     done.check(1, failed=1, passed=1)
     text = done.text("test_long")
     assert re.search(r"time-out: ranks 0, 1 did not end within \d", text), str(done)
