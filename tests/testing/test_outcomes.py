@@ -73,7 +73,10 @@ def test_failing_tests(suite):
     assert [done.kind(f"test_{name}") for name in passed] == ["passed"] * len(passed), str(done)
 
 
-@pytest.mark.parametrize("how", ["option", "setting", "mark", "function only"])
+MORE = [pytest.param(how, marks=pytest.mark.exhaustive) for how in ("setting", "function only")]
+
+
+@pytest.mark.parametrize("how", ["option", "mark", *MORE])
 def test_time_out(suite, how):
     body = "    while comm.rank == 1: pass\n    comm.recv(source=1)\n"
     mark = {"mark": "@pytest.mark.timeout(4)\n", "function only": "@pytest.mark.timeout(4, func_only=True)\n"}.get(
@@ -93,6 +96,7 @@ def test_time_out(suite, how):
     assert "_pytest" not in text.partition("rank 1:")[2], "the stacks begin in the test"
 
 
+@pytest.mark.exhaustive
 def test_rank_that_does_not_react(suite):
     suite.write(
         "test_c.py",
