@@ -127,7 +127,7 @@ def _expected(found):
 
 def _logs(found):
     """Return the sections of reports that this phase has added (captured logs), once for ranks that have the same."""
-    groups: dict[tuple[str, str], list[int]] = {}
+    groups = {}
     for rank, report in found.items():
         for name, text in report.sections:
             if name.endswith(f" {report.when}"):
@@ -136,7 +136,7 @@ def _logs(found):
 
 
 def _longrepr(item, own, run, ended, when, first, every):
-    groups: dict[object, dict[int, object]] = {}
+    groups = {}
     for rank in own:
         for report in filter(_is_own_failure, every[rank]):
             groups.setdefault(_place(report.longrepr), {})[rank] = report.longrepr
@@ -161,7 +161,7 @@ def _heading(ranks):
 
 
 def _by_text(texts):
-    groups: dict[str, list[int]] = {}
+    groups = {}
     for rank, text in sorted(texts.items()):
         groups.setdefault(text, []).append(rank)
     return groups

@@ -52,7 +52,7 @@ class Output:
         """Return the report sections of a phase: ranks that have printed the same have one."""
         found = []
         for stream in ("stdout", "stderr"):
-            groups: dict[str, list[int]] = {}
+            groups = {}
             for rank, kept in sorted(self.texts.get((phase, stream), {}).items()):
                 groups.setdefault(kept.text(), []).append(rank)
             found += [
