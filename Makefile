@@ -14,7 +14,7 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... ./docs/... $(if $(wildcard pybind
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-nodes test-hosts test-rdma test-rdma-hosts test-thirdparty conformance large stress faults exhaustion neighbours interrupts threads soak leaks race interleave simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser docs test-docs wheel sdist test-wheels clean
+.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-nodes test-hosts test-rdma test-rdma-hosts test-thirdparty conformance large stress faults exhaustion neighbours interrupts threads soak leaks race interleave model simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser docs test-docs wheel sdist test-wheels clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
@@ -43,6 +43,7 @@ help:
 	@echo 'make race         run the Go tests under the race detector'
 	@echo 'make test-hosts   run jobs on several hosts, made of namespaces; needs root'
 	@echo 'make interleave   run the shared-memory protocols through their interleavings'
+	@echo 'make model        count what collectives of up to 256 ranks transfer, and measure what a transfer takes'
 	@echo 'make simulate     run whole jobs in an order that seeds decide; SEEDS=1000 or FROM-TO chooses'
 	@echo 'make fuzz         feed the decoders of what comes from a network with nonsense'
 	@echo 'make notebooks    execute the lessons and write their notebooks; LESSONS="1 2" chooses'
@@ -231,6 +232,13 @@ lint: lint-go lint-c lint-python
 interleave: $(DEV)/made
 	$(GO) test -tags interleave ./gocore/sys/atom/explore
 	$(GO) test -tags interleave -run Interleaving -timeout 20m ./gocore/...
+	$(GO) test -tags "interleave model" -short ./gocore/cachemodel
+
+# MODEL="-transfer 60 -byte 0.05 -entry 1500" predicts the times of a machine that takes so many nanoseconds.
+MODEL ?=
+model: $(DEV)/made
+	$(GO) test -run - -bench . ./gocore/cachemodel
+	$(GO) test -v -tags "interleave model" -timeout 30m ./gocore/cachemodel $(MODEL)
 
 # make interleave tries the first 100 seeds.
 SEEDS ?= 1000

@@ -16,7 +16,7 @@
 // The comment of each package says what it is for, where its protocol is written
 // down, and what it may import; the test in this folder compares that with the
 // imports there are. Packages whose comment says that only tests import them are
-// in no layer: boot/storetest, fabric/fabrictest, ibverbs/double, ranktest, simulate and
+// in no layer: boot/storetest, cachemodel, fabric/fabrictest, ibverbs/double, ranktest, simulate and
 // sys/atom/explore.
 //
 // It may import only the standard library.

@@ -317,6 +317,7 @@ func (s *BoardOp) write() {
 		return
 	}
 	to := s.c.board.place(s.c.Rank, s.seq, n)
+	atom.Writes(to, n)
 	dst := unsafe.Slice((*byte)(to), n)
 	if s.Op != 0 {
 		s.Send.Type.PackElements(dst, s.Send.Addr, s.Send.Count)
@@ -410,6 +411,7 @@ func (s *BoardOp) take(dst p2p.Buf, r, i int) {
 		return
 	}
 	src := unsafe.Add(s.c.board.place(r, s.seq, s.c.need(&s.Args)), i*s.Bytes)
+	atom.Reads(src, s.Bytes)
 	switch {
 	case s.Objects != nil:
 		copyHead(dst.Addr, src, s.Bytes)
@@ -454,6 +456,7 @@ func (s *BoardOp) fold() {
 	parts := few[:0]
 	for r := first; r <= last; r++ {
 		parts = append(parts, unsafe.Add(c.board.place(r, s.seq, slotBytes), off))
+		atom.Reads(parts[r-first], n)
 	}
 	e.op.Fold(e.kind, e.p, parts, e.n)
 	if !intoRecv {

@@ -8,6 +8,7 @@ import (
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/p2p"
 	"gormapy/gocore/sys"
+	"gormapy/gocore/sys/atom"
 )
 
 // mapped returns the address of n bytes at offset off of rank r's data, or nil if this process does not map them.
@@ -25,10 +26,12 @@ func (d *SingleCopyOp) get(to unsafe.Pointer, r, off, n int) {
 		return
 	}
 	if from := d.mapped(r, off, n); from != nil {
+		atom.Reads(from, n)
 		d.c.eng.CopyFastest(to, from, n, d.copying())
 		return
 	}
 	from := fabric.RemoteKey{Addr: d.from[r].addr + uint64(off)}
+	atom.Copies(fabric.Pointer(from.Addr), n)
 	if err := d.c.eng.GetFastest(d.c.Chan.World[r], to, from, n, d.copying()); err != nil {
 		d.refused(to, r, n, err)
 	}
@@ -125,10 +128,12 @@ func (x *refusedCopy) Error() string { return x.err.Error() }
 // copyFrom copies n bytes from offset off of rank r's data. Several threads may call it at the same time.
 func (d *SingleCopyOp) copyFrom(r, off int, to unsafe.Pointer, n int) error {
 	if from := d.mapped(r, off, n); from != nil {
+		atom.Reads(from, n)
 		fabric.Copy(to, from, n)
 		return nil
 	}
 	from := fabric.RemoteKey{Addr: d.from[r].addr + uint64(off)}
+	atom.Copies(fabric.Pointer(from.Addr), n)
 	if _, err := d.c.eng.Get(d.c.Chan.World[r], to, from, n, 0); err != nil {
 		return &refusedCopy{to, r, n, err}
 	}

@@ -377,6 +377,7 @@ func (d *SingleCopyOp) packed(b p2p.Buf, unit int) source {
 	if p == nil {
 		p = d.temp(n)
 	}
+	atom.Writes(p, n)
 	pack(unsafe.Slice((*byte)(p), n), b)
 	return d.source(p, n)
 }
@@ -545,6 +546,7 @@ func (d *SingleCopyOp) foldSlice(e *elements, to, own unsafe.Pointer, off, n int
 				continue
 			}
 			if parts[r] = d.mapped(r, off+at, m); parts[r] != nil {
+				atom.Reads(parts[r], m)
 				continue
 			}
 			if temps[r] == nil {
@@ -554,6 +556,7 @@ func (d *SingleCopyOp) foldSlice(e *elements, to, own unsafe.Pointer, off, n int
 			d.get(parts[r], r, off+at, m)
 		}
 		if d.err == nil {
+			atom.Writes(unsafe.Add(to, at), m)
 			fold(e.op, e.kind, unsafe.Add(to, at), parts, m/e.size)
 		}
 	}

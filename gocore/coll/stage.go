@@ -151,6 +151,7 @@ func (d *SingleCopyOp) exposed(p unsafe.Pointer, n, unit int) unsafe.Pointer {
 	if s == nil {
 		return p
 	}
+	atom.Writes(s, n)
 	fabric.Copy(s, p, n)
 	return s
 }

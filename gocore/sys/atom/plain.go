@@ -5,6 +5,7 @@ package atom
 import (
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"gormapy/gocore/sys"
 )
@@ -46,3 +47,14 @@ func Wait(p *uint32, v uint32, d time.Duration) (interrupted bool) {
 
 // Wake wakes all threads that sleep on p.
 func Wake(p *uint32) { sys.FutexWake(p) }
+
+// Reads, Writes and Copies tell a model of the machine, in builds with the tag "interleave", of data that other ranks
+// write or read: n bytes at p that the caller reads by loads, writes by stores, or has read by the kernel, in
+// one system call.
+func Reads(unsafe.Pointer, int) {}
+
+// Writes is described with Reads.
+func Writes(unsafe.Pointer, int) {}
+
+// Copies is described with Reads.
+func Copies(unsafe.Pointer, int) {}

@@ -44,6 +44,25 @@ type Stepper interface {
 // as in a normal build.
 var Explorer Stepper
 
+// Way is how data is moved.
+type Way uint8
+
+// The ways.
+const (
+	WayRead   Way = iota // by loads of the caller
+	WayWrite             // by stores of the caller
+	WayKernel            // read by the kernel, in one system call
+)
+
+// Data, if not nil, is told of the data that Reads, Writes and Copies are called for.
+var Data func(p unsafe.Pointer, n int, way Way)
+
+func data(p unsafe.Pointer, n int, way Way) {
+	if Data != nil && n > 0 {
+		Data(p, n, way)
+	}
+}
+
 func step(op Op, p unsafe.Pointer) {
 	if Explorer != nil {
 		Explorer.Step(op, p)
@@ -164,3 +183,12 @@ func Wake(p *uint32) {
 	}
 	sys.FutexWake(p)
 }
+
+// Reads tells Data that the caller reads n bytes at p, which other ranks write.
+func Reads(p unsafe.Pointer, n int) { data(p, n, WayRead) }
+
+// Writes tells Data that the caller writes n bytes at p, which other ranks read.
+func Writes(p unsafe.Pointer, n int) { data(p, n, WayWrite) }
+
+// Copies tells Data that the kernel reads n bytes at p, in another rank's memory, for the caller.
+func Copies(p unsafe.Pointer, n int) { data(p, n, WayKernel) }
