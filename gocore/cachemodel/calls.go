@@ -30,6 +30,7 @@ type Workload struct {
 	Arena  bool // arrays in memory of Alloc_mem
 	Sleeps bool // a rank that waits sleeps at once, as where ranks share cores
 	Cores  int  // of the machine; 0: one for each rank
+	Group  int  // ranks in each group of the barrier; 0: as the code has it, -1: no groups
 }
 
 // Count is what one call costs.
@@ -126,6 +127,12 @@ func Run(load Workload, machine Machine) (c Count, err error) {
 		p.eng = engine.New(seg, i, engine.Options{OneCopy: true})
 		p.coll = &coll.Comm{Chan: p2p.New(p.eng).Open(2, i, all), Rank: i, Size: load.Ranks}
 		p.coll.UseBlock(p.eng, job.WorldBlock)
+		if load.Group != 0 {
+			p.coll.Bar = coll.NewBarrier(seg, job.WorldBlock, all)
+		}
+		if load.Group > 0 {
+			p.coll.Bar.Divide(i, load.Group)
+		}
 		atomic.StoreUint32(&seg.Ranks[i].State, job.StateReady)
 		w.spawn(func(r *rank) {
 			p.rank = r

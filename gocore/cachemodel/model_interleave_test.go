@@ -88,6 +88,15 @@ func TestTables(t *testing.T) {
 		c := run(t, Workload{Ranks: n, Kind: k, Sleeps: true}, Unit)
 		return fmt.Sprintf("%.0f / %.0f", c.Total.Woken, c.Critical.Calls)
 	})
+	for _, group := range []int{-1, 8, 16, 32} {
+		title := fmt.Sprintf("Barrier in groups of %d ranks", group)
+		if group < 0 {
+			title = "Barrier that is not divided"
+		}
+		table(t, title+": transfers on the critical path", kinds[:1], sizes[3:], func(k coll.Kind, n int) string {
+			return fmt.Sprintf("%.0f", run(t, Workload{Ranks: n, Kind: k, Group: group}, Unit).Critical.Transfers)
+		})
+	}
 }
 
 // TestTimes logs the times that the model predicts for a machine, in microseconds.
@@ -118,7 +127,7 @@ func TestCriticalPathsStay(t *testing.T) {
 		most  float64
 	}{
 		{coll.KindBarrier, 2, 3}, {coll.KindBarrier, 4, 5}, {coll.KindBarrier, 8, 9}, {coll.KindBarrier, 16, 17},
-		{coll.KindBarrier, 32, 33}, {coll.KindBarrier, 64, 65}, {coll.KindBarrier, 128, 129}, {coll.KindBarrier, 256, 257},
+		{coll.KindBarrier, 32, 15}, {coll.KindBarrier, 64, 19}, {coll.KindBarrier, 128, 27}, {coll.KindBarrier, 256, 35},
 		{coll.KindAllreduce, 2, 5}, {coll.KindAllreduce, 16, 37}, {coll.KindAllreduce, 64, 133},
 		{coll.KindBcast, 2, 5}, {coll.KindBcast, 16, 37}, {coll.KindBcast, 64, 140},
 		{coll.KindGather, 16, 23}, {coll.KindScatter, 16, 25}, {coll.KindAlltoall, 16, 40},

@@ -84,7 +84,7 @@ func newBoard(seg *job.Segment, i int, size, me int) *Board {
 	all := len(seg.Ranks)
 	return &Board{
 		waiters:   (*uint32)(unsafe.Pointer(&mem[2*64])),
-		ranks:     unsafe.Slice((*boardRank)(unsafe.Pointer(&mem[job.BoardOffset])), size),
+		ranks:     unsafe.Slice((*boardRank)(unsafe.Pointer(&mem[job.BoardOffset(all)])), size),
 		data:      unsafe.Pointer(&mem[job.BoardDataOffset(all)]),
 		bytes:     job.BoardSlotBytes(all),
 		long:      unsafe.Pointer(&mem[min(job.LongSlotDataOffset(all), len(mem)-1)]),

@@ -42,6 +42,9 @@ type Comm struct {
 func (c *Comm) UseBlock(e *engine.Engine, i int) {
 	c.eng = e
 	c.Bar = NewBarrier(e.Job, i, c.Chan.World)
+	if c.Size >= groupsFrom && !e.CoresShared() {
+		c.Bar.Divide(c.Rank, groupSize(c.Size))
+	}
 	c.ranks = c.Bar.ranks
 	c.board = newBoard(e.Job, i, c.Size, c.Rank)
 	if c.ledger != nil {
@@ -142,7 +145,7 @@ func (c *Comm) CheckBarrier() error {
 		return nil
 	}
 	// A rank can't be in the next collective without having passed the barrier.
-	if r, theirs, found := c.board.other(c.seq + 1); found && !c.Bar.Passed() {
+	if r, theirs, found := c.board.other(c.seq + 1); found && !c.Bar.complete() {
 		mine := Call{Kind: KindBarrier}
 		return mine.mismatch(theirs, r, c.Sides)
 	}

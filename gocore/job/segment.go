@@ -19,7 +19,7 @@ import (
 
 const (
 	magic   = 0x676f726d61707931 // "gormapy1"
-	version = 9
+	version = 10
 
 	headBytes = 4096
 	// MaxRanks bounds a job; rings are laid out for every pair.
@@ -285,14 +285,16 @@ func ringBytes(size int) uint64 {
 	return 16 << 10
 }
 
-// A barrier block has blockHead bytes for the barrier, then for each rank
-// BoardSlots+1 cache lines (see coll.Board), then for each rank BoardSlots times
+// A barrier block has BarrierGroupsOffset bytes for the barrier of all ranks, then two cache lines for that of each of
+// BarrierGroups groups, then for each rank BoardSlots+1 cache lines (see coll.Board), then for each rank BoardSlots times
 // BoardSlotBytes and LongSlots times LongSlotBytes.
-const (
-	blockHead = 4 * 64
-	// BoardOffset is the offset of the ranks' cache lines in a block.
-	BoardOffset = blockHead
-)
+const BarrierGroupsOffset = 4 * 64
+
+// BarrierGroups returns the largest number of groups of a barrier of up to size ranks.
+func BarrierGroups(size int) int { return (size + LeastBarrierGroup - 1) / LeastBarrierGroup }
+
+// BoardOffset returns the offset of the ranks' cache lines in a block.
+func BoardOffset(size int) int { return BarrierGroupsOffset + BarrierGroups(size)*2*64 }
 
 // BoardSlotBytes returns the size of a rank's data of one small collective.
 func BoardSlotBytes(size int) int {
@@ -318,7 +320,7 @@ func LongSlotBytes(size int) int {
 }
 
 // BoardDataOffset returns the offset of the ranks' data in a block.
-func BoardDataOffset(size int) int { return blockHead + size*(BoardSlots+1)*64 }
+func BoardDataOffset(size int) int { return BoardOffset(size) + size*(BoardSlots+1)*64 }
 
 // LongSlotDataOffset returns the offset of the data of the long slots.
 func LongSlotDataOffset(size int) int {

@@ -5,3 +5,6 @@ package job
 // BoardSlots is how many collectives a rank can be ahead of the others. The interleaving
 // test has fewer, so that it covers their reuse.
 const BoardSlots = 8
+
+// LeastBarrierGroup is the least number of ranks in a group of a barrier, but the last one. The simulation has fewer ranks.
+const LeastBarrierGroup = 8

@@ -64,6 +64,9 @@ func (r *rank) makeWindow(step int) {
 	var bar *coll.Barrier
 	if r.w.net == nil {
 		bar = coll.NewBarrier(r.eng.Job, 3, r.all)
+		if r.w.seed%2 == 0 {
+			bar.Divide(r.n, 2)
+		}
 		bar.Zero()
 	}
 	var e *errs.Error
@@ -137,7 +140,13 @@ func (r *rank) unlock(target int) {
 func (r *rank) fence() {
 	r.end(r.win.CheckFence(0))
 	r.flush(-1)
-	r.barrier()
+	if bar := r.win.Bar; bar != nil {
+		if !bar.Arrive() {
+			r.until(bar.Passed, func() error { return bar.Check(r.eng) })
+		}
+	} else {
+		r.barrier()
+	}
 	r.win.Settle(true)
 	r.win.Fenced(0)
 }
