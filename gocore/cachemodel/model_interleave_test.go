@@ -128,7 +128,7 @@ func TestCriticalPathsStay(t *testing.T) {
 	}{
 		{coll.KindBarrier, 2, 3}, {coll.KindBarrier, 4, 5}, {coll.KindBarrier, 8, 9}, {coll.KindBarrier, 16, 17},
 		{coll.KindBarrier, 32, 15}, {coll.KindBarrier, 64, 19}, {coll.KindBarrier, 128, 27}, {coll.KindBarrier, 256, 35},
-		{coll.KindAllreduce, 2, 5}, {coll.KindAllreduce, 16, 37}, {coll.KindAllreduce, 64, 133},
+		{coll.KindAllreduce, 2, 4}, {coll.KindAllreduce, 16, 34}, {coll.KindAllreduce, 64, 130},
 		{coll.KindBcast, 2, 5}, {coll.KindBcast, 16, 37}, {coll.KindBcast, 64, 140},
 		{coll.KindGather, 16, 23}, {coll.KindScatter, 16, 25}, {coll.KindAlltoall, 16, 40},
 	} {

@@ -23,8 +23,8 @@ import (
 // k it
 //
 //  1. if it contributes data: waits until done of every other rank is at least
-//     k-BoardSlots, so that no rank still reads what its slot k mod BoardSlots had
-//     before; writes data and call; stores the number k; rings the ranks that may
+//     k-BoardSlots, or that rank has published for a later collective than that, so that no
+//     rank still reads what its slot k mod BoardSlots had before; writes data and call; stores the number k; rings the ranks that may
 //     wait for it;
 //  2. if it needs data: waits until slot k mod BoardSlots of the ranks that contribute
 //     it has the number k, and reads;
@@ -56,7 +56,7 @@ type Board struct {
 	long      unsafe.Pointer
 	longBytes int // size of the data of a long slot; 0: there are none
 	me        int
-	seen      uint32 // done of every other rank was at least this
+	seen      uint32 // no other rank reads slots of collectives up to this
 	refusals  int    // number of collectives that this rank has refused
 }
 
@@ -132,6 +132,15 @@ func (b *Board) room(k uint32, n int) bool {
 	}
 	b.seen = lowest
 	return int32(lowest-free) >= 0
+}
+
+// learn records that no other rank reads slots of collectives up to k: all have published for k+1, which a rank does when it
+// has finished k, or all have k in done. So room need not look at the done of all ranks, each of which has been written
+// since.
+func (b *Board) learn(k uint32) {
+	if int32(k-b.seen) > 0 {
+		b.seen = k
+	}
 }
 
 // wait counts an operation in waiters, those that wait for the others' done, or takes

@@ -192,6 +192,8 @@ func TestEveryInterleavingOfBoard(t *testing.T) {
 		{"a root that runs ahead", boardCase{ranks: 2, calls: repeat(4, bcast(0))}},
 		{"to a root that is late", boardCase{ranks: 2, calls: repeat(4, reduce(0))}},
 		{"in step", boardCase{ranks: 2, calls: repeat(4, sum)}},
+		{"three ranks in step", boardCase{ranks: 3, calls: repeat(4, sum), preempt: 1}},
+		{"in step, then a root that runs ahead", boardCase{ranks: 2, calls: append(repeat(2, sum), repeat(3, bcast(0))...)}},
 		{"there and back", boardCase{ranks: 2, calls: repeat(2, bcast(0), bcast(1))}},
 		{"messages between", boardCase{ranks: 2, calls: []Call{bcast(0), messages, bcast(0), bcast(0)}, preempt: 3}},
 		{"three ranks", boardCase{ranks: 3, calls: repeat(3, bcast(0)), preempt: 1}},

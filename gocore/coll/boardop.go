@@ -150,6 +150,17 @@ func (s *BoardOp) needs(r int) bool {
 	return true
 }
 
+// needsAll reports whether this rank reads the data of all others.
+func (s *BoardOp) needsAll() bool {
+	switch s.Kind {
+	case KindBcast, KindScatter:
+		return false
+	case KindScan, KindExscan:
+		return s.c.Rank == s.c.Size-1
+	}
+	return s.needs(s.c.Size-1) && s.needs(0)
+}
+
 // Advance continues as far as it can without waiting and reports whether the
 // collective has completed.
 func (s *BoardOp) Advance() bool {
@@ -197,6 +208,9 @@ func (s *BoardOp) Advance() bool {
 		}
 	}
 	if s.err == nil {
+		if s.needsAll() {
+			b.learn(s.seq - 1)
+		}
 		if fault := sys.Touch(s.read); fault != nil {
 			s.err = s.faulted(fault)
 		}

@@ -268,6 +268,9 @@ func (d *SingleCopyOp) wait(k func() uint32, rank int) func() bool {
 			}
 		}
 		d.c.board.wait(&d.waiting, false)
+		if rank < 0 {
+			d.c.board.learn(k())
+		}
 		return true
 	}
 }
@@ -325,6 +328,9 @@ func (d *SingleCopyOp) read(k *uint32, needed func(r int) bool) func() bool {
 				return false
 			}
 			d.from[r] = *(*source)(b.place(r, *k, sourceBytes))
+		}
+		if needed(0) && needed(d.c.Size-1) {
+			b.learn(*k - 1)
 		}
 		return true
 	}
