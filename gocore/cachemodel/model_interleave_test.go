@@ -128,9 +128,9 @@ func TestCriticalPathsStay(t *testing.T) {
 	}{
 		{coll.KindBarrier, 2, 3}, {coll.KindBarrier, 4, 5}, {coll.KindBarrier, 8, 9}, {coll.KindBarrier, 16, 17},
 		{coll.KindBarrier, 32, 15}, {coll.KindBarrier, 64, 19}, {coll.KindBarrier, 128, 27}, {coll.KindBarrier, 256, 35},
-		{coll.KindAllreduce, 2, 4}, {coll.KindAllreduce, 16, 34}, {coll.KindAllreduce, 64, 130},
-		{coll.KindBcast, 2, 5}, {coll.KindBcast, 16, 37}, {coll.KindBcast, 64, 140},
-		{coll.KindGather, 16, 23}, {coll.KindScatter, 16, 25}, {coll.KindAlltoall, 16, 40},
+		{coll.KindAllreduce, 2, 4}, {coll.KindAllreduce, 16, 18}, {coll.KindAllreduce, 64, 67}, {coll.KindAllgather, 16, 18},
+		{coll.KindBcast, 2, 5}, {coll.KindBcast, 16, 37}, {coll.KindBcast, 64, 140}, {coll.KindReduceScatterBlock, 16, 39},
+		{coll.KindGather, 16, 7}, {coll.KindScatter, 16, 25}, {coll.KindAlltoall, 16, 32},
 	} {
 		got := run(t, Workload{Ranks: c.ranks, Kind: c.kind, Bytes: 8}, Unit)
 		require.LessOrEqual(t, got.Critical.Transfers, c.most, "%v of %d ranks: transfers on the critical path", c.kind, c.ranks)

@@ -34,7 +34,7 @@ type BoardOp struct {
 	filled     bool   // this rank has published its data, if it contributes any
 	announced  bool   // this rank has published its call without data
 	waiting    bool   // this operation is counted in Board.waiters
-	at         int    // this rank has read the slots of all ranks before this one
+	at         int    // this rank has read the slots of so many others, see Comm.after
 	fin        bool
 	differs    bool // another rank has made another call
 	err        *errs.Error
@@ -195,15 +195,16 @@ func (s *BoardOp) Advance() bool {
 		b.wait(&s.waiting, false)
 		s.filled = true
 	}
-	for ; s.err == nil && s.at < s.c.Size; s.at++ {
-		if s.at == s.c.Rank || !s.needs(s.at) {
+	for ; s.err == nil && s.at < s.c.Size-1; s.at++ {
+		r := s.c.after(s.at)
+		if !s.needs(r) {
 			continue
 		}
-		if !b.filled(s.at, s.seq) {
+		if !b.filled(r, s.seq) {
 			return false
 		}
-		if s.err = b.compare(&s.Call, s.at, s.seq, true); s.err != nil {
-			s.differs = !b.gaveUp(s.at, s.seq)
+		if s.err = b.compare(&s.Call, r, s.seq, true); s.err != nil {
+			s.differs = !b.gaveUp(r, s.seq)
 			break
 		}
 	}
@@ -248,7 +249,7 @@ func (s *BoardOp) ring() {
 func (s *BoardOp) Err() *errs.Error { return s.err }
 
 // Pending returns the rank of the communicator that the collective waits for.
-func (s *BoardOp) Pending() int { return min(s.at, s.c.Size-1) }
+func (s *BoardOp) Pending() int { return s.c.after(min(s.at, s.c.Size-2)) }
 
 // Abandon gives the collective up. From here on the ranks' sequence numbers differ,
 // until a collective reset, unless it is one of objects, or makes or frees an object.
@@ -309,8 +310,9 @@ func (s *BoardOp) Check() error {
 			return e
 		}
 	}
-	for r := s.at; r < s.c.Size; r++ {
-		if r == s.c.Rank || !s.needs(r) || b.filled(r, s.seq) {
+	for i := s.at; i < s.c.Size-1; i++ {
+		r := s.c.after(i)
+		if !s.needs(r) || b.filled(r, s.seq) {
 			continue
 		}
 		if b.missed(r, s.seq) {
@@ -395,7 +397,8 @@ func (s *BoardOp) read() {
 		if s.Kind == KindGather && me != s.Root {
 			return
 		}
-		for r := range c.Size {
+		for i := range c.Size {
+			r := c.after(i)
 			if r != me {
 				s.take(part(s.Recv, r), r, 0)
 			} else if !s.SendInPlace && s.Objects == nil {
@@ -403,7 +406,8 @@ func (s *BoardOp) read() {
 			}
 		}
 	case KindAlltoall:
-		for r := range c.Size {
+		for i := range c.Size {
+			r := c.after(i)
 			if r != me {
 				s.take(part(s.Recv, r), r, me)
 			} else if !s.SendInPlace && s.Objects == nil {

@@ -107,6 +107,16 @@ func (l refusals) Stray(h *fabric.Header) bool {
 	return h.Gen == l.c.Chan.Generation() && l.c.board.refusedTag(l.c.Rank, h.Tag)
 }
 
+// after returns the i-th rank, from 0, of those that follow this one; the last of them is this one itself. A rank reads in this
+// order what others have published on the board, so that they do not all load the same line, one after the other.
+func (c *Comm) after(i int) int {
+	r := c.Rank + 1 + i
+	if r >= c.Size {
+		r -= c.Size
+	}
+	return r
+}
+
 // ringOthers wakes the other ranks that sleep.
 func (c *Comm) ringOthers() {
 	for i, r := range c.ranks {
