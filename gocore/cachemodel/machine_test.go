@@ -9,9 +9,16 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"gormapy/gocore/coll"
+	"gormapy/gocore/dtype"
+	"gormapy/gocore/engine"
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/job"
+	"gormapy/gocore/op"
+	"gormapy/gocore/p2p"
 	"gormapy/gocore/sys"
 )
 
@@ -47,11 +54,7 @@ func pair(b *testing.B, first func() time.Duration, second func()) time.Duration
 
 // await returns when *p is v.
 func await(p *uint32, v uint32) {
-	for i := 0; atomic.LoadUint32(p) != v; i++ {
-		if i > 1<<20 {
-			sys.Yield() // the other thread may have no processor
-		}
-	}
+	until(func() bool { return atomic.LoadUint32(p) == v })
 }
 
 // BenchmarkTransfer measures what the model takes as Machine.Transfer: two processors hand a line to and fro. A round trip has four
@@ -118,5 +121,67 @@ func BenchmarkBytes(b *testing.B) {
 			slices.Sort(times)
 			b.ReportMetric(times[len(times)/2], "ns/B")
 		})
+	}
+}
+
+// BenchmarkTwoRanks measures calls of two ranks that do nothing else, by two processors of this machine, to compare them with
+// what the model predicts: what the calls themselves take, and transfers.
+func BenchmarkTwoRanks(b *testing.B) {
+	const calls = 5000
+	long := dtype.ByName("INT64_T")
+	for _, kind := range []coll.Kind{coll.KindBarrier, coll.KindBcast, coll.KindReduce, coll.KindAllreduce, coll.KindAllgather} {
+		b.Run(kind.String(), func(b *testing.B) {
+			var times []float64
+			for b.Loop() {
+				seg, err := job.Create(2)
+				require.NoError(b, err)
+				rank := func(i int) func() time.Duration {
+					e := engine.New(seg, i, engine.Options{})
+					c := &coll.Comm{Chan: p2p.New(e).Open(2, i, []int{0, 1}), Rank: i, Size: 2}
+					c.UseBlock(e, job.WorldBlock)
+					mem := make([]int64, 4)
+					a := coll.Args{Call: coll.Call{Kind: kind, Bytes: 8, Elem: long.Kind()}}
+					a.Send, a.Recv = p2p.Buf{Addr: unsafe.Pointer(&mem[0]), Count: 1, Type: long}, p2p.Buf{Addr: unsafe.Pointer(&mem[1]), Count: 1, Type: long}
+					if kind == coll.KindReduce || kind == coll.KindAllreduce {
+						a.Op = op.Sum
+					}
+					return func() time.Duration {
+						begin := time.Now()
+						for k := range calls {
+							if kind == coll.KindBarrier {
+								if !c.Bar.Arrive() {
+									until(c.Bar.Passed)
+								}
+								continue
+							}
+							if kind.Rooted() {
+								a.Root = k % 2
+							}
+							s := c.BoardOp(&a)
+							if !s.Advance() {
+								until(s.AdvanceFunc)
+							}
+							s.Release()
+						}
+						return time.Since(begin)
+					}
+				}
+				first, second := rank(0), rank(1)
+				times = append(times, float64(pair(b, first, func() { second() }))/calls)
+				require.NoError(b, seg.Close())
+			}
+			slices.Sort(times)
+			b.ReportMetric(times[len(times)/2], "ns/call")
+			b.ReportMetric(times[len(times)/10], "ns/call-p10")
+		})
+	}
+}
+
+// until returns when done returns true.
+func until(done func() bool) {
+	for i := 0; !done(); i++ {
+		if i > 1<<20 {
+			sys.Yield() // the other thread may have no processor
+		}
 	}
 }

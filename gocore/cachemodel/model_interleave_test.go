@@ -66,7 +66,7 @@ func TestTables(t *testing.T) {
 		})
 	table(t, "Calls of 8 B: transfers to the busiest rank / to all, for each rank", kinds, sizes, func(k coll.Kind, n int) string {
 		c := run(t, Workload{Ranks: n, Kind: k, Bytes: 8}, Unit)
-		return fmt.Sprintf("%.0f / %.1f", c.Busiest, c.Total.Transfers/float64(n))
+		return fmt.Sprintf("%.0f / %.1f", c.Busiest.Transfers, c.Total.Transfers/float64(n))
 	})
 	long, few := kinds[1:len(kinds)-1], sizes[:6] // a long Scan goes by messages
 	for _, arena := range []bool{false, true} {
@@ -78,11 +78,11 @@ func TestTables(t *testing.T) {
 		if !arena {
 			which = few[1:] // two ranks with a core each use messages
 		}
-		table(t, "Calls of 64 KiB in "+where+": transfers on the critical path / KiB that a rank reads / writes for others / system calls of all ranks", long, which,
-			func(k coll.Kind, n int) string {
-				c := run(t, Workload{Ranks: n, Kind: k, Bytes: 64 << 10, Arena: arena}, Unit)
-				return fmt.Sprintf("%.0f / %.0f / %.0f / %.0f", c.Critical.Transfers, c.Read/1024, c.Written/1024, c.Total.Calls)
-			})
+		table(t, "Calls of 64 KiB in "+where+": transfers on the critical path / KiB that a rank reads / writes for others / "+
+			"system calls of all ranks", long, which, func(k coll.Kind, n int) string {
+			c := run(t, Workload{Ranks: n, Kind: k, Bytes: 64 << 10, Arena: arena}, Unit)
+			return fmt.Sprintf("%.0f / %.0f / %.0f / %.0f", c.Critical.Transfers, c.Busiest.Read/1024, c.Busiest.Written/1024, c.Total.Calls)
+		})
 	}
 	table(t, "Barrier of ranks that sleep: wake-ups by all ranks / system calls on the critical path", kinds[:1], sizes, func(k coll.Kind, n int) string {
 		c := run(t, Workload{Ranks: n, Kind: k, Sleeps: true}, Unit)
@@ -160,5 +160,5 @@ func TestCountsByHand(t *testing.T) {
 	require.Equal(t, 3.0, c.Total.Transfers)
 	// Of four calls a rank is the root of one.
 	load := Workload{Ranks: 4, Kind: coll.KindBcast, Bytes: 64 << 10, Arena: true}
-	require.Equal(t, 3*65536.0/4, run(t, load, Unit).Read)
+	require.Equal(t, 3*65536.0/4, run(t, load, Unit).Busiest.Read)
 }

@@ -13,7 +13,8 @@ import (
 	"gormapy/gocore/sys/atom"
 )
 
-// World runs ranks as coroutines, the one with the earliest clock first. It is the atom.Stepper of the run.
+// World runs ranks as coroutines, the one with the earliest clock first. It is the atom.Stepper of the run. A rank may
+// be stopped at any of its accesses, so none may hold a mutex there that the ranks of one process share.
 type World struct {
 	machine  Machine
 	lines    lines
