@@ -31,9 +31,11 @@
 // at once, so what is a tree or a ring on a network is often one flat step here.
 // The algorithm depends on the amount of data per rank. On a machine with 2 cores:
 //
+//   - barrier: one counter, or groups that have a counter each, from 32 ranks on if each has a core (barrier.go).
 //   - up to job.BoardSlotBytes (job.LongSlotBytes in small jobs), blocking: flat
 //     through the board, whatever the number of ranks. A tree would have fewer
-//     cache lines to read, but as many consecutive waits as it has levels.
+//     cache lines to read, but as many consecutive waits as it has levels. docs/collectives-model.md has the counts for
+//     up to 256 ranks.
 //   - longer (of two ranks with a core each, more than boardPair), blocking: each rank copies what it
 //     needs straight from the others' buffers, once; reductions fold a slice each. What is not long is, of more than two
 //     ranks, read from a copy that the others map (stage.go).
