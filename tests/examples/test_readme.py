@@ -179,7 +179,6 @@ def test_console(commands, tmp_path):
     for command in commands:
         for_mpi4py = "gormapy.run" in command
         script = POOLED[0].code if "gormapy.futures" in command else HELLO
-        (tmp_path / "test_ring.py").write_text(TESTS[0].code)
         (tmp_path / "script.py").write_text(
             script.replace("from gormapy", f"from {'mpi4py' if for_mpi4py else 'gormapy'}")
         )

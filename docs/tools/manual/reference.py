@@ -40,6 +40,7 @@ MODULES = (
     "gormapy.mt19937",
     "gormapy.launch",
     "gormapy.run",
+    "gormapy.testing",
     "gormapy.bench",
     "gormapy.info",
     "gormapy.typing",
