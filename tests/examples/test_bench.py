@@ -22,6 +22,7 @@ ROWS = {
     "pingpong": (2, ["Send/Recv half round trip 8 B", "Send/Recv half round trip 4 MiB"]),
     "ring": (4, ["persistent ring (Start 2, Waitall)"]),
     "bandwidth": (2, ["16 Isend/Irecv 8 B + answer", "16 Put 1 MiB + Flush, Win.Create"]),
+    "sockets": (2, ["Send/Recv half round trip 8 B, beside a socket", "Get 64 MiB + Flush, beside a socket"]),
     "barrier": (4, ["Barrier"]),
     "allreduce": (4, ["Allreduce 8 B", "Allreduce 4 MiB"]),
     "bcast": (4, ["Bcast 8 B, roots in turn"]),
@@ -44,7 +45,7 @@ def bench(*args):
     return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120)
 
 
-LONG = ("startup", "oversubscribed", "collectives", "collectives_changing", "collectives_allocated", "alive")
+LONG = ("startup", "oversubscribed", "collectives", "collectives_changing", "collectives_allocated", "alive", "sockets")
 SHARED = ("numpy_copy",)
 NAMES = [
     pytest.param(

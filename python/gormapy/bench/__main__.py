@@ -95,6 +95,7 @@ MORE = (
     ("max", "at most {:g}"),
     ("MB/s", "MB/s {:g}"),
     ("numpy", "NumPy {:g}"),
+    ("socket", "socket {:g}"),
     ("wake-ups", "wake-ups {:g}"),
     ("ratio", "{:g} times as long"),
     ("events", "events {:g}"),

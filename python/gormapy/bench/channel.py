@@ -1,6 +1,7 @@
 """Round trips of tokens through two channels of gormapy.slots."""
 
 from .label import label
+from .pair import pair_of
 from .timing import BUDGET, absent, batches, row
 
 SIZES = (8, 256, 64 << 10)
@@ -14,9 +15,7 @@ def channel(MPI, comm, budget=BUDGET):
         return
     from gormapy import slots
 
-    if comm.size < 2:
-        raise SystemExit("channel: it takes 2 ranks, and there is 1: use -n 2")
-    pair = comm.Split(0 if comm.rank < 2 else MPI.UNDEFINED)
+    pair = pair_of(MPI, comm, "channel")
     if pair != MPI.COMM_NULL:
         with slots.Space(pair) as space:
             for size in SIZES:

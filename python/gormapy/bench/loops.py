@@ -17,7 +17,9 @@ from .notified import notified
 from .numpy_copy import numpy_copy
 from .objects import alive, creation, objects
 from .oversubscribed import CORES, oversubscribed
+from .pair import pair_of
 from .passive import passive, passive_asleep, passive_c_call
+from .sockets import sockets
 from .timing import BUDGET, batches, row
 from .trace import trace
 from .transpose import transpose
@@ -44,13 +46,6 @@ def windows(MPI, comm, size, shared=False):
         yield "Win.Create on Alloc_mem", win
         win.Free()
         MPI.Free_mem(memory)
-
-
-def pair_of(MPI, comm, name):
-    """Return a communicator of ranks 0 and 1, and COMM_NULL on the others, which have nothing to do."""
-    if comm.size < 2:
-        raise SystemExit(f"{name}: it takes 2 ranks, and there is 1: use -n 2")
-    return comm.Split(0 if comm.rank < 2 else MPI.UNDEFINED)
 
 
 def locked(MPI, comm, size, calls, budget, shared=False):
@@ -274,6 +269,7 @@ LOOPS = {
         fence,
         pingpong,
         bandwidth,
+        sockets,
         ring,
         barrier,
         allreduce,

@@ -53,23 +53,33 @@ def batches(comm, call, budget=BUDGET, batch=0.002, together=True):
     return times
 
 
-def alternate(calls, budget=BUDGET, batch=0.002):
+def alternate(calls, budget=BUDGET, batch=0.002, comm=None):
     """Time several calls on this rank in batches that take turns, so that the machine's noise meets all alike.
 
-    Return the seconds per call of each batch, for each of `calls`.
+    With `comm` all its ranks call it, with calls that belong together, and begin each batch together. `budget` is how
+    many seconds each of `calls` should take, `batch` how many a batch. Return the seconds per call of each batch, for
+    each of `calls`.
     """
 
     def run(call, count):
+        if comm is not None:
+            comm.Barrier()
         begin = perf_counter()
         for _ in range(count):
             call()
         return (perf_counter() - begin) / count
 
-    counts = []
+    def agreed(count):
+        return count if comm is None else comm.bcast(count)
+
+    counts, longest = [], batch
     for call in calls:
-        run(call, 10)
-        counts.append(max(1, int(batch / max(run(call, 10), 1e-8))))
-    repeat = max(10, min(200, int(budget / batch)))
+        few = agreed(max(1, min(10, int(10 * batch / max(run(call, 1), 1e-8)))))
+        run(call, few)
+        once = run(call, few)
+        counts.append(agreed(max(1, int(batch / max(once, 1e-8)))))
+        longest = max(longest, counts[-1] * once)
+    repeat = agreed(max(10, min(200, int(budget / longest))))
     return list(zip(*([run(call, count) for call, count in zip(calls, counts)] for _ in range(repeat))))
 
 

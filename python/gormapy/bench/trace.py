@@ -4,6 +4,7 @@ from time import perf_counter, sleep, thread_time
 
 import numpy as np
 
+from .pair import pair_of
 from .timing import BUDGET, percentile, row
 
 CALLS = 20_000  # a batch: more than the pages that a recording has from its start
@@ -11,11 +12,9 @@ CALLS = 20_000  # a batch: more than the pages that a recording has from its sta
 
 def trace(MPI, comm, budget=BUDGET):
     """Time 8-byte Put and Send/Recv while gormapy.trace records and while it does not."""
-    if comm.size < 2:
-        raise SystemExit("trace: it takes 2 ranks, and there is 1: use -n 2")
     if not MPI.__name__.startswith("gormapy"):
         raise SystemExit("trace: gormapy's own recording is measured, not another library")
-    pair = comm.Split(0 if comm.rank < 2 else MPI.UNDEFINED)
+    pair = pair_of(MPI, comm, "trace")
     if pair != MPI.COMM_NULL:
         yield from _put(MPI, pair, budget)
         yield from _alone(MPI, pair, budget)
