@@ -70,16 +70,19 @@ static int run_handlers(void) {
   return code;
 }
 
-#if PY_VERSION_HEX >= 0x030d0000
-#define CURRENT_STATE PyThreadState_GetUnchecked()
-#else
-#define CURRENT_STATE _PyThreadState_UncheckedGet()
-#endif
+/* The state of the thread that has the GIL, if this thread has it. No function of the stable ABI tells: Python has the
+   first of these from 3.13 on, and had the other before. */
+PyAPI_FUNC(PyThreadState *) PyThreadState_GetUnchecked(void) __attribute__((weak));
+PyAPI_FUNC(PyThreadState *) _PyThreadState_UncheckedGet(void) __attribute__((weak));
+
+static PyThreadState *current_state(void) {
+  return PyThreadState_GetUnchecked ? PyThreadState_GetUnchecked() : _PyThreadState_UncheckedGet();
+}
 
 /* Gives the GIL up if this thread has it. PyGILState_Check does not tell once there was a subinterpreter. */
 static PyThreadState *give_up(void) {
   PyThreadState *own = PyGILState_GetThisThreadState();
-  return own && own == CURRENT_STATE ? PyEval_SaveThread() : NULL;
+  return own && own == current_state() ? PyEval_SaveThread() : NULL;
 }
 
 static void take_back(PyThreadState *state) {

@@ -30,6 +30,22 @@ PyObject *raise_code(int code) {
   return NULL;
 }
 
+/* As Python's own sentences have it: that of a type made in C begins with its module. */
+const char *type_name(PyObject *o) {
+  static char kept[128];
+  PyObject *type = (PyObject *)Py_TYPE(o), *module = NULL;
+  PyObject *name = PyObject_GetAttrString(type, "__name__");
+  if (!(PyType_GetFlags(Py_TYPE(o)) & Py_TPFLAGS_HEAPTYPE)) module = PyObject_GetAttrString(type, "__module__");
+  const char *n = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+  const char *m = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8AndSize(module, NULL) : NULL;
+  int plain = !m || strcmp(m, "builtins") == 0;
+  snprintf(kept, sizeof kept, "%s%s%s", plain ? "" : m, plain ? "" : ".", n ? n : "object");
+  Py_XDECREF(name);
+  Py_XDECREF(module);
+  PyErr_Clear();
+  return kept;
+}
+
 PyObject *none_or(int code) {
   if (code == 0) Py_RETURN_NONE;
   return code == RAISED ? NULL : raise_code(code);

@@ -118,5 +118,5 @@ PyObject *call_fallback(int which, PyObject *self, PyObject *const *args, Py_ssi
   if (n + nk + 1 > 16) return PyErr_Format(PyExc_TypeError, "%s: too many arguments", hot_names[which]);
   stack[0] = self;
   for (Py_ssize_t i = 0; i < n + nk; i++) stack[i + 1] = args[i];
-  return PyObject_Vectorcall(fallbacks[which], stack, n + 1, kwnames);
+  return call_vector(fallbacks[which], stack, n + 1, kwnames);
 }

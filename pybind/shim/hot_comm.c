@@ -30,7 +30,7 @@ static PyObject *comm_recv(HOT) {
   int code;
   gm_status st;
   if (!h || match_args(names, 1, args, n, kwnames, a) < 0 || parse_small_int(a[1], &source) < 0 ||
-      parse_small_int(a[2], &tag) < 0 || (a[3] && a[3] != Py_None && !PyObject_TypeCheck(a[3], &StatusType)) ||
+      parse_small_int(a[2], &tag) < 0 || (a[3] && a[3] != Py_None && !PyObject_TypeCheck(a[3], StatusType)) ||
       parse_spec(a[0], 1, &s) < 0)
     FALL_BACK(CALL_RECV);
   NOTE_COMM(h, source, tag, 0);

@@ -62,10 +62,10 @@ void datatype_copy(DatatypeObject *t, const DatatypeObject *other) {
 /* The object that tells how a part of a datatype was made when the program has freed the part. */
 static PyObject *part_of(DatatypeObject *old) {
   if (old->h >> 32 == 0) { /* predefined */
-    Py_INCREF(old);
+    Py_INCREF((PyObject *)old);
     return (PyObject *)old;
   }
-  DatatypeObject *t = (DatatypeObject *)Py_TYPE(old)->tp_alloc(Py_TYPE(old), 0);
+  DatatypeObject *t = allocate(Py_TYPE((PyObject *)old));
   if (t) datatype_copy(t, old);
   return (PyObject *)t;
 }
@@ -143,13 +143,13 @@ static int add_list(recipe *r, PyObject *o, Py_ssize_t *count) {
 
 /* Whether a new datatype can be made of this one here: it tells how it was made without having been asked. */
 static int is_part(DatatypeObject *t) {
-  return (PyObject *)Py_TYPE(t) == datatype_class && (t->h >> 32 == 0 || (t->recipe && !t->construction)) && is_live(t);
+  return (PyObject *)Py_TYPE((PyObject *)t) == datatype_class && (t->h >> 32 == 0 || (t->recipe && !t->construction)) &&
+         is_live(t);
 }
 
 /* Makes the datatype of a recipe and of parts, a list that it takes. */
 static PyObject *make(const recipe *r, PyObject *parts) {
-  DatatypeObject *t =
-      parts ? (DatatypeObject *)((PyTypeObject *)datatype_class)->tp_alloc((PyTypeObject *)datatype_class, 0) : NULL;
+  DatatypeObject *t = parts ? allocate((PyTypeObject *)datatype_class) : NULL;
   if (!t) {
     Py_XDECREF(parts);
     return NULL;
@@ -243,7 +243,7 @@ static PyObject *struct_parts(recipe *r, PyObject *datatypes, Py_ssize_t n) {
   int fits = list && PyList_GET_SIZE(list) == n && extend(r, n) == 0;
   for (Py_ssize_t i = 0; fits && i < n; i++) {
     PyObject *part = PyList_GET_ITEM(list, i);
-    if (!(fits = PyObject_TypeCheck(part, &DatatypeType) && is_part((DatatypeObject *)part))) break;
+    if (!(fits = PyObject_TypeCheck(part, DatatypeType) && is_part((DatatypeObject *)part))) break;
     r->at[r->n++] = ((DatatypeObject *)part)->h;
     PyObject *told = part_of((DatatypeObject *)part);
     fits = told && PyList_SetItem(list, i, told) == 0;

@@ -15,7 +15,7 @@ static PyObject *made_comm(PyObject *handle) {
   if (h == -1 && PyErr_Occurred()) return NULL;
   if (h == 0) return PyObject_CallMethod(intracomm_class, "_wrap", "i", 0);
   PyTypeObject *type = (PyTypeObject *)intracomm_class;
-  CommObject *c = (CommObject *)type->tp_alloc(type, 0);
+  CommObject *c = allocate(type);
   if (c) c->h = h;
   return (PyObject *)c;
 }

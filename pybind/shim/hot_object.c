@@ -37,7 +37,7 @@ static PyObject *object_of(PyObject *pickle, const char *call) {
    PROC_NULL. */
 static int receives(PyObject *buf, PyObject *from, PyObject *status, int64_t *source) {
   return (!buf || buf == Py_None) && parse_small_int(from, source) == 0 && (*source >= 0 || *source == GM_ANY_SOURCE) &&
-         (!status || status == Py_None || PyObject_TypeCheck(status, &StatusType));
+         (!status || status == Py_None || PyObject_TypeCheck(status, StatusType));
 }
 
 static PyObject *comm_recv_object(HOT) {

@@ -9,10 +9,10 @@
 /* A new Request that keeps the buffer acquired, if there is one. */
 PyObject *new_request(int64_t h, spec *s) {
   PyTypeObject *type = (PyTypeObject *)request_class;
-  HolderObject *holder = s ? (HolderObject *)HolderType.tp_alloc(&HolderType, 0) : NULL;
-  RequestObject *r = holder || !s ? (RequestObject *)type->tp_alloc(type, 0) : NULL;
+  HolderObject *holder = s ? allocate(HolderType) : NULL;
+  RequestObject *r = holder || !s ? allocate(type) : NULL;
   if (!r) {
-    Py_XDECREF(holder);
+    Py_XDECREF((PyObject *)holder);
     return NULL; /* out of memory; the buffer stays acquired */
   }
   if (s) holder->view = s->view;
@@ -58,7 +58,7 @@ static int wait_for(RequestObject *r, gm_status *st) {
 static int status_of(PyObject *o, gm_status **st, gm_status *own) {
   *st = own;
   if (!o || o == Py_None) return 0;
-  if (!PyObject_TypeCheck(o, &StatusType)) return -1;
+  if (!PyObject_TypeCheck(o, StatusType)) return -1;
   *st = &((StatusObject *)o)->st;
   return 0;
 }
@@ -99,8 +99,7 @@ static PyObject *request_test(HOT) {
 /* Starts a persistent request; see start_p2p for the GIL. */
 static int start(RequestObject *r) {
   int code;
-  if (r->buf && Py_TYPE(r->buf) == &HolderType && ((HolderObject *)r->buf)->view.len <= LONG_COPY)
-    return gm_start(r->h);
+  if (r->buf && Py_TYPE(r->buf) == HolderType && ((HolderObject *)r->buf)->view.len <= LONG_COPY) return gm_start(r->h);
   WITHOUT_GIL(code = gm_start(r->h));
   return code;
 }

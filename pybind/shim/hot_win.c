@@ -33,7 +33,7 @@ static int target_disp(PyObject *o, int64_t bytes, int64_t *disp) {
   PyObject *where = PySequence_Fast_GET_ITEM(o, 0), *c = NULL, *t = NULL;
   if (k == 3) {
     c = PySequence_Fast_GET_ITEM(o, 1), t = PySequence_Fast_GET_ITEM(o, 2);
-    if (!PyObject_TypeCheck(t, &DatatypeType)) return -1;
+    if (!PyObject_TypeCheck(t, DatatypeType)) return -1;
   }
   Py_INCREF(where), Py_XINCREF(c), Py_XINCREF(t);
   int usual = parse_int(where, disp) == 0;
@@ -206,7 +206,7 @@ PyObject *raw_put_notify(ARGS) {
   int64_t rank, slot, disp, at;
   int done = 0;
   gm_desc *d;
-  if (n != 5 || !PyObject_TypeCheck(args[0], &WinType) || !(d = descriptor(args[0])) ||
+  if (n != 5 || !PyObject_TypeCheck(args[0], WinType) || !(d = descriptor(args[0])) ||
       !(d->flags & GM_DESC_COMPLETE_ON_RETURN) || parse_int(args[2], &rank) < 0 || parse_int(args[4], &slot) < 0 ||
       slot < 0 || slot >= GM_NOTIFY_SLOTS || parse_spec(args[1], 0, &s) < 0)
     Py_RETURN_FALSE;

@@ -58,7 +58,7 @@ void keep_until_over(int64_t h, PyObject *memory) {
 void keep_view(int64_t h, Py_buffer *view) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
-  HolderObject *holder = (HolderObject *)HolderType.tp_alloc(&HolderType, 0);
+  HolderObject *holder = allocate(HolderType);
   PyErr_Restore(type, value, traceback);
   if (!holder) return; /* then it stays for good */
   holder->view = *view;

@@ -12,7 +12,7 @@ typedef struct {
 
 static void memory_dealloc(MemoryObject *self) {
   if (self->held && !gm_forked) gm_release(self->held);
-  Py_TYPE(self)->tp_free(self);
+  deallocate(self);
 }
 
 static int memory_getbuffer(MemoryObject *self, Py_buffer *view, int flags) {
@@ -22,7 +22,7 @@ static int memory_getbuffer(MemoryObject *self, Py_buffer *view, int flags) {
 static PyObject *memory_new(PyTypeObject *type, PyObject *args, PyObject *kw) {
   long long held, addr, bytes;
   if (!PyArg_ParseTuple(args, "LLL", &held, &addr, &bytes)) return NULL;
-  MemoryObject *m = (MemoryObject *)type->tp_alloc(type, 0);
+  MemoryObject *m = allocate(type);
   if (m) m->held = held, m->addr = addr, m->bytes = bytes;
   return (PyObject *)m;
 }
@@ -30,16 +30,14 @@ static PyObject *memory_new(PyTypeObject *type, PyObject *args, PyObject *kw) {
 static PyMemberDef memory_members[] = {{"address", T_LONGLONG, offsetof(MemoryObject, addr), READONLY, "address"},
                                        {"nbytes", T_LONGLONG, offsetof(MemoryObject, bytes), READONLY, "bytes"},
                                        {0}};
-static PyBufferProcs memory_buffer = {(getbufferproc)memory_getbuffer, NULL};
 
-PyTypeObject MemoryType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Memory",
-                           .tp_basicsize = sizeof(MemoryObject),
-                           .tp_flags = Py_TPFLAGS_DEFAULT,
-                           .tp_members = memory_members,
-                           .tp_as_buffer = &memory_buffer,
-                           .tp_new = memory_new,
-                           .tp_dealloc = (destructor)memory_dealloc,
-                           .tp_doc = "Memory of the core: Memory(hold, address, nbytes)."};
+static PyType_Slot memory_slots[] = {{Py_tp_members, memory_members},
+                                     {Py_bf_getbuffer, memory_getbuffer},
+                                     {Py_tp_new, memory_new},
+                                     {Py_tp_dealloc, memory_dealloc},
+                                     {Py_tp_doc, "Memory of the core: Memory(hold, address, nbytes)."},
+                                     {0}};
+PyType_Spec memory_spec = {"gormapy._fast.Memory", sizeof(MemoryObject), 0, Py_TPFLAGS_DEFAULT, memory_slots};
 
 /* Base of gormapy.MPI.buffer: an address, a length, and who owns the memory. device: it is a device's. */
 typedef struct {
@@ -70,15 +68,15 @@ static int buffer_getbuffer(BufferObject *self, Py_buffer *view, int flags) {
 }
 
 int get_buffer(PyObject *o, Py_buffer *view, int flags) {
-  if (PyObject_TypeCheck(o, &BufferType)) return buffer_fill((BufferObject *)o, view, flags);
-  if (!PyObject_TypeCheck(o, &SentinelType)) return PyObject_GetBuffer(o, view, flags);
-  PyErr_Format(PyExc_TypeError, "a bytes-like object is required, not '%.100s'", Py_TYPE(o)->tp_name);
+  if (PyObject_TypeCheck(o, BufferType)) return buffer_fill((BufferObject *)o, view, flags);
+  if (!PyObject_TypeCheck(o, SentinelType)) return PyObject_GetBuffer(o, view, flags);
+  PyErr_Format(PyExc_TypeError, "a bytes-like object is required, not '%.100s'", type_name(o));
   return -1;
 }
 
 static void buffer_dealloc(BufferObject *self) {
   Py_CLEAR(self->owner);
-  Py_TYPE(self)->tp_free(self);
+  deallocate(self);
 }
 
 static PyMemberDef buffer_members[] = {{"_addr", T_LONGLONG, offsetof(BufferObject, addr), 0, "address"},
@@ -87,13 +85,11 @@ static PyMemberDef buffer_members[] = {{"_addr", T_LONGLONG, offsetof(BufferObje
                                        {"_device", T_INT, offsetof(BufferObject, device), 0, "a device's"},
                                        {"_obj", T_OBJECT, offsetof(BufferObject, owner), 0, "owner"},
                                        {0}};
-static PyBufferProcs buffer_procs = {(getbufferproc)buffer_getbuffer, NULL};
 
-PyTypeObject BufferType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Buffer",
-                           .tp_basicsize = sizeof(BufferObject),
-                           .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-                           .tp_members = buffer_members,
-                           .tp_as_buffer = &buffer_procs,
-                           .tp_new = PyType_GenericNew,
-                           .tp_dealloc = (destructor)buffer_dealloc,
-                           .tp_doc = "Base of gormapy.MPI.buffer."};
+static PyType_Slot buffer_slots[] = {{Py_tp_members, buffer_members},
+                                     {Py_bf_getbuffer, buffer_getbuffer},
+                                     {Py_tp_dealloc, buffer_dealloc},
+                                     {Py_tp_doc, "Base of gormapy.MPI.buffer."},
+                                     {0}};
+PyType_Spec buffer_spec = {"gormapy._fast.Buffer", sizeof(BufferObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                           buffer_slots};

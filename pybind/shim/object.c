@@ -46,11 +46,11 @@ PyObject *pickled(PyObject *o, const char *call) {
   PyObject *dumps = PyObject_GetAttr(pickler, name_of(&dumps_name, "_dumps"));
   PyObject *protocol = dumps ? PyObject_GetAttr(pickler, name_of(&protocol_name, "_protocol")) : NULL;
   PyObject *pickle = NULL, *stack[] = {o, protocol};
-  if (protocol && !(pickle = PyObject_Vectorcall(dumps, stack, protocol == Py_None ? 1 : 2, NULL)))
+  if (protocol && !(pickle = call_vector(dumps, stack, protocol == Py_None ? 1 : 2, NULL)))
     explained("_explain_dumps", o, call);
   if (pickle && !PyObject_CheckBuffer(pickle)) {
     PyErr_Format(PyExc_TypeError, "MPI.pickle's dumps has to return bytes, or what has a buffer, not %.100s",
-                 Py_TYPE(pickle)->tp_name);
+                 type_name(pickle));
     Py_CLEAR(pickle);
   }
   if (pickle && check_process() < 0) Py_CLEAR(pickle); /* it has forked */
@@ -514,7 +514,7 @@ static PyObject *folded(PyObject *objects, PyObject *op) {
   for (Py_ssize_t i = 1; result && i < PyList_GET_SIZE(objects); i++) {
     PyObject *x = result, *y = PyList_GET_ITEM(objects, i), *stack[] = {x, y};
     Py_INCREF(y);
-    result = op == op_objects[GM_OP_SUM] ? PyNumber_Add(x, y) : PyObject_Vectorcall(op, stack, 2, NULL);
+    result = op == op_objects[GM_OP_SUM] ? PyNumber_Add(x, y) : call_vector(op, stack, 2, NULL);
     Py_DECREF(x);
     Py_DECREF(y);
   }

@@ -12,7 +12,7 @@ static int no_integer(const char *name, Py_ssize_t i, PyObject *o) {
   char argument[32]; /* PyErr_Format can't take the length of a string */
   snprintf(argument, sizeof argument, "%.*s", (int)strcspn(word, " "), word);
   PyErr_Clear();
-  PyErr_Format(PyExc_TypeError, "%s: expecting an integer, got %s", argument, Py_TYPE(o)->tp_name);
+  PyErr_Format(PyExc_TypeError, "%s: expecting an integer, got %s", argument, type_name(o));
   return -1;
 }
 
@@ -57,8 +57,8 @@ int64_t *integer_array(PyObject *seq, Py_ssize_t *count) {
 int status_arg(PyObject *o, gm_status **st) {
   *st = NULL;
   if (o == Py_None) return 0;
-  if (!PyObject_TypeCheck(o, &StatusType)) {
-    PyErr_Format(PyExc_TypeError, "status: expecting a Status or None, not %s", Py_TYPE(o)->tp_name);
+  if (!PyObject_TypeCheck(o, StatusType)) {
+    PyErr_Format(PyExc_TypeError, "status: expecting a Status or None, not %s", type_name(o));
     return -1;
   }
   *st = &((StatusObject *)o)->st;
@@ -66,8 +66,8 @@ int status_arg(PyObject *o, gm_status **st) {
 }
 
 StartedObject *started_arg(PyObject *o) {
-  if (Py_TYPE(o) == &StartedType) return (StartedObject *)o;
-  PyErr_Format(PyExc_TypeError, "expecting what a call has started, not %s", Py_TYPE(o)->tp_name);
+  if (Py_TYPE(o) == StartedType) return (StartedObject *)o;
+  PyErr_Format(PyExc_TypeError, "expecting what a call has started, not %s", type_name(o));
   return NULL;
 }
 
@@ -75,7 +75,7 @@ PyObject *handle_or(int code, int64_t h) { return code ? none_or(code) : PyLong_
 
 PyObject *started_or(int code, int64_t req, PyObject *holder) {
   if (code) return none_or(code);
-  StartedObject *s = (StartedObject *)StartedType.tp_alloc(&StartedType, 0);
+  StartedObject *s = allocate(StartedType);
   if (!s) {
     Py_INCREF(holder); /* in use, and nobody is left to say when no more */
     return NULL;

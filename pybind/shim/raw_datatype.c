@@ -4,8 +4,8 @@
 
 static DatatypeObject *datatype_arg(PyObject *o) {
   if (check_process() < 0) return NULL;
-  if (PyObject_TypeCheck(o, &DatatypeType)) return (DatatypeObject *)o;
-  PyErr_Format(PyExc_TypeError, "expecting a datatype, got %.100s", Py_TYPE(o)->tp_name);
+  if (PyObject_TypeCheck(o, DatatypeType)) return (DatatypeObject *)o;
+  PyErr_Format(PyExc_TypeError, "expecting a datatype, got %.100s", type_name(o));
   return NULL;
 }
 

@@ -5,7 +5,7 @@
 /* buffer_info(obj, writable) -> (address, nbytes, format, itemsize, readonly, holder) */
 static PyObject *raw_buffer_info(ARGS) {
   if (n != 2) return PyErr_Format(PyExc_TypeError, "buffer_info takes 2 arguments");
-  HolderObject *h = (HolderObject *)HolderType.tp_alloc(&HolderType, 0);
+  HolderObject *h = allocate(HolderType);
   if (!h) return NULL;
   int flags = PyBUF_ANY_CONTIGUOUS | PyBUF_FORMAT | (PyObject_IsTrue(args[1]) ? PyBUF_WRITABLE : 0);
   if (get_buffer(args[0], &h->view, flags) < 0) {
@@ -27,7 +27,7 @@ static PyObject *raw_alloc_mem(ARGS) {
   if (integers("alloc_mem", args, n, 2, a) < 0) return NULL;
   int code = gm_alloc_mem(a[0], a[1], &addr, &held);
   if (code) return raise_code(code);
-  return PyObject_CallFunction((PyObject *)&MemoryType, "LLL", (long long)held, (long long)addr, (long long)a[0]);
+  return PyObject_CallFunction((PyObject *)MemoryType, "LLL", (long long)held, (long long)addr, (long long)a[0]);
 }
 
 /* retain(object): it lives, whatever Python does, also at the end of the

@@ -28,8 +28,8 @@ static PyObject *raw_recv_object(ARGS) {
 
 static CommObject *comm_arg(PyObject *o) {
   if (check_process() < 0) return NULL;
-  if (!PyObject_TypeCheck(o, &CommType)) {
-    PyErr_Format(PyExc_TypeError, "expecting a communicator, got %.100s", Py_TYPE(o)->tp_name);
+  if (!PyObject_TypeCheck(o, CommType)) {
+    PyErr_Format(PyExc_TypeError, "expecting a communicator, got %.100s", type_name(o));
     return NULL;
   }
   CommObject *comm = (CommObject *)o;

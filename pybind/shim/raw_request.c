@@ -7,7 +7,7 @@
 /* adopt(request, started): the request owns it from here on. */
 static PyObject *raw_adopt(ARGS) {
   StartedObject *s;
-  if (n != 2 || !PyObject_TypeCheck(args[0], &RequestType))
+  if (n != 2 || !PyObject_TypeCheck(args[0], RequestType))
     return PyErr_Format(PyExc_TypeError, "adopt takes a Request and what was started");
   if (!(s = started_arg(args[1]))) return NULL;
   RequestObject *r = (RequestObject *)args[0];
@@ -95,8 +95,7 @@ static PyObject *raw_cancel(ARGS) {
 
 /* free(request): what it stands for goes on, and keeps its memory. */
 static PyObject *raw_free(ARGS) {
-  if (n != 1 || !PyObject_TypeCheck(args[0], &RequestType))
-    return PyErr_Format(PyExc_TypeError, "free takes a Request");
+  if (n != 1 || !PyObject_TypeCheck(args[0], RequestType)) return PyErr_Format(PyExc_TypeError, "free takes a Request");
   if (check_process() < 0) return NULL;
   RequestObject *r = (RequestObject *)args[0];
   int64_t h = r->h;
@@ -113,7 +112,7 @@ static PyObject *raw_free(ARGS) {
 /* retire(request, handle, code): its operation has ended; see finish_request. */
 static PyObject *raw_retire(ARGS) {
   int64_t h;
-  if (n != 3 || !PyObject_TypeCheck(args[0], &RequestType))
+  if (n != 3 || !PyObject_TypeCheck(args[0], RequestType))
     return PyErr_Format(PyExc_TypeError, "retire takes a Request, a handle and an error code");
   if (integers("retire", args + 1, 1, 1, &h) < 0) return NULL;
   long code = PyLong_AsLong(args[2]);

@@ -6,7 +6,7 @@
 static gm_status *status_at(PyObject *list, Py_ssize_t i) {
   if (list == NULL || list == Py_None || !PyList_Check(list) || i >= PyList_GET_SIZE(list)) return NULL;
   PyObject *o = PyList_GET_ITEM(list, i);
-  return PyObject_TypeCheck(o, &StatusType) ? &((StatusObject *)o)->st : NULL;
+  return PyObject_TypeCheck(o, StatusType) ? &((StatusObject *)o)->st : NULL;
 }
 
 /* What the calls for several requests take: their handles, as an array to be freed with

@@ -107,8 +107,7 @@ static PyObject *raw_win_memory(ARGS) {
   if (integers("win_memory", args, n, 3, a) < 0) return NULL;
   int64_t held = gm_win_retain(a[0]);
   if (!held) Py_RETURN_NONE;
-  PyObject *m =
-      PyObject_CallFunction((PyObject *)&MemoryType, "LLL", (long long)held, (long long)a[1], (long long)a[2]);
+  PyObject *m = PyObject_CallFunction((PyObject *)MemoryType, "LLL", (long long)held, (long long)a[1], (long long)a[2]);
   if (!m) gm_release(held);
   return m;
 }

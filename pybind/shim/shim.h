@@ -3,9 +3,7 @@
 #ifndef SHIM_H
 #define SHIM_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <structmember.h>
+#include "limited.h" /* Python.h comes first */
 
 #include "gormapy.h"
 
@@ -72,10 +70,12 @@ typedef struct {
 } StartedObject;
 
 /* types.c, memory.c, word.c */
-extern PyTypeObject HandleType, SentinelType, StartedType, CommType, WinType, RequestType, DatatypeType, StatusType,
-    HolderType;
-extern PyTypeObject MemoryType, BufferType, WordType;
+extern PyTypeObject *HandleType, *SentinelType, *StartedType, *CommType, *WinType, *RequestType, *DatatypeType,
+    *StatusType, *HolderType;
+extern PyTypeObject *MemoryType, *BufferType, *WordType;
+extern PyType_Spec memory_spec, buffer_spec, word_spec;
 int ready_types(PyObject *module);
+PyTypeObject *new_type(PyObject *module, PyType_Spec *spec); /* as the module's; NULL with an exception */
 PyObject *address_of(PyObject *self, PyObject *o);
 
 /* PyObject_GetBuffer for memory of messages: it fails for BOTTOM and the like, and shows an MPI.buffer of a device's
@@ -116,6 +116,9 @@ static inline int may_complete(int code) { return code > 0 && error_class(code) 
 PyObject *none_or(int code);
 PyObject *raise_code(int code);
 extern PyObject *exception_class;
+
+/* The name of an object's type, for the sentence of an exception: it lasts until the next call. */
+const char *type_name(PyObject *o);
 
 /* Runs CALL, an int expression, without the GIL, and again after the handlers of signals whenever it comes back
    interrupted. Sets code to what it returns, or to RAISED if a handler raised an exception. */

@@ -90,7 +90,7 @@ int parse_spec(PyObject *o, int writable, spec *s) {
   if (n < 2 || n > 3) return -1;
   PyObject *b = PySequence_Fast_GET_ITEM(o, 0), *t = PySequence_Fast_GET_ITEM(o, n - 1);
   PyObject *c = n == 3 ? PySequence_Fast_GET_ITEM(o, 1) : NULL;
-  if (!PyObject_TypeCheck(t, &DatatypeType)) return -1;
+  if ((PyObject *)Py_TYPE(t) != datatype_class && !PyObject_TypeCheck(t, DatatypeType)) return -1;
   /* A list may change when the buffer is asked for, which may run Python. */
   Py_INCREF(b), Py_INCREF(t), Py_XINCREF(c);
   int rc = parse_items(b, t, c, writable, s);

@@ -158,26 +158,29 @@ int64_t trace_bytes(int64_t type, int64_t count) {
 /* A Python method that is recorded: it stands in a class in the method's place. */
 typedef struct {
   PyObject_HEAD
-  vectorcallfunc call;
+  vectorcall call;
   PyObject *method;
   int name;
 } RecordedObject;
 
 static PyObject *recorded_call(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames) {
   RecordedObject *m = (RecordedObject *)self;
-  if (!TRACING) return PyObject_Vectorcall(m->method, args, nargs, kwnames);
+  if (!TRACING) return call_vector(m->method, args, nargs, kwnames);
   trace_open(m->name);
-  PyObject *result = PyObject_Vectorcall(m->method, args, nargs, kwnames);
+  PyObject *result = call_vector(m->method, args, nargs, kwnames);
   trace_close(result != NULL);
   return result;
 }
+
+static PyObject *method_type; /* types.MethodType */
 
 static PyObject *recorded_get(PyObject *self, PyObject *obj, PyObject *type) {
   if (obj == NULL || obj == Py_None) {
     Py_INCREF(self);
     return self;
   }
-  return PyMethod_New(self, obj);
+  PyObject *stack[] = {self, obj};
+  return call_vector(method_type, stack, 2, NULL);
 }
 
 /* What it is asked for is the method's: its name, signature, documentation. */
@@ -188,10 +191,11 @@ static PyObject *recorded_getattro(PyObject *self, PyObject *name) {
 static void recorded_dealloc(RecordedObject *self) {
   PyObject_GC_UnTrack(self);
   Py_CLEAR(self->method);
-  PyObject_GC_Del(self);
+  deallocate(self);
 }
 
 static int recorded_traverse(RecordedObject *self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE((PyObject *)self));
   Py_VISIT(self->method);
   return 0;
 }
@@ -200,7 +204,7 @@ static PyObject *recorded_new(PyTypeObject *type, PyObject *args, PyObject *kw) 
   PyObject *method;
   int name;
   if (!PyArg_ParseTuple(args, "Oi", &method, &name)) return NULL;
-  RecordedObject *self = (RecordedObject *)type->tp_alloc(type, 0);
+  RecordedObject *self = allocate(type);
   if (!self) return NULL;
   Py_INCREF(method);
   self->call = recorded_call;
@@ -209,23 +213,27 @@ static PyObject *recorded_new(PyTypeObject *type, PyObject *args, PyObject *kw) 
   return (PyObject *)self;
 }
 
-static PyTypeObject RecordedType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Recorded",
-    .tp_basicsize = sizeof(RecordedObject),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
-    .tp_vectorcall_offset = offsetof(RecordedObject, call),
-    .tp_call = PyVectorcall_Call,
-    .tp_descr_get = recorded_get,
-    .tp_getattro = recorded_getattro,
-    .tp_traverse = (traverseproc)recorded_traverse,
-    .tp_dealloc = (destructor)recorded_dealloc,
-    .tp_new = recorded_new,
-    .tp_doc = "A method whose calls are recorded: Recorded(method, name)."};
+static PyMemberDef recorded_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(RecordedObject, call), READONLY},
+                                         {0}};
+static PyType_Slot recorded_slots[] = {{Py_tp_members, recorded_members},
+                                       {Py_tp_call, PyVectorcall_Call},
+                                       {Py_tp_descr_get, recorded_get},
+                                       {Py_tp_getattro, recorded_getattro},
+                                       {Py_tp_traverse, recorded_traverse},
+                                       {Py_tp_dealloc, recorded_dealloc},
+                                       {Py_tp_new, recorded_new},
+                                       {Py_tp_doc, "A method whose calls are recorded: Recorded(method, name)."},
+                                       {0}};
+static PyType_Spec recorded_spec = {
+    "gormapy._fast.Recorded", sizeof(RecordedObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    recorded_slots};
 
 int ready_trace(PyObject *module) {
-  if (PyType_Ready(&RecordedType) < 0) return -1;
-  Py_INCREF(&RecordedType);
-  return PyModule_AddObject(module, "Recorded", (PyObject *)&RecordedType);
+  PyObject *types = PyImport_ImportModule("types");
+  method_type = types ? PyObject_GetAttrString(types, "MethodType") : NULL;
+  Py_XDECREF(types);
+  return method_type && new_type(module, &recorded_spec) ? 0 : -1;
 }
 
 /* trace(on): records calls into the core's part, or no more. */

@@ -27,6 +27,7 @@ static PyMemberDef status_members[] = {{"_source", T_INT, offsetof(StatusObject,
                                        {0}};
 
 static int request_traverse(RequestObject *self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE((PyObject *)self));
   Py_VISIT(self->buf);
   return 0;
 }
@@ -45,11 +46,11 @@ static int request_clear(RequestObject *self) {
 static void request_dealloc(RequestObject *self) {
   PyObject_GC_UnTrack(self);
   request_clear(self);
-  Py_TYPE(self)->tp_free(self);
+  deallocate(self);
 }
 
 static PyObject *status_new(PyTypeObject *type, PyObject *args, PyObject *kw) {
-  StatusObject *s = (StatusObject *)type->tp_alloc(type, 0);
+  StatusObject *s = allocate(type);
   if (s) s->st.source = GM_ANY_SOURCE, s->st.tag = GM_ANY_TAG;
   return (PyObject *)s;
 }
@@ -66,25 +67,21 @@ static int status_memory_getbuffer(PyObject *self, Py_buffer *view, int flags) {
   return PyBuffer_FillInfo(view, self, st, sizeof *st, 0, flags);
 }
 
-static PyBufferProcs status_memory_buffer = {status_memory_getbuffer, NULL};
-
 static void status_memory_dealloc(PyObject *self) {
   Py_DECREF(((StatusMemoryObject *)self)->status);
-  PyObject_Free(self);
+  deallocate(self);
 }
 
-static PyTypeObject StatusMemoryType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.StatusMemory",
-    .tp_basicsize = sizeof(StatusMemoryObject),
-    .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_dealloc = status_memory_dealloc,
-    .tp_as_buffer = &status_memory_buffer,
-    .tp_doc = "Memory of a status.",
-};
+static PyTypeObject *StatusMemoryType;
+
+static PyType_Slot status_memory_slots[] = {{Py_bf_getbuffer, status_memory_getbuffer},
+                                            {Py_tp_dealloc, status_memory_dealloc},
+                                            {Py_tp_doc, "Memory of a status."},
+                                            {0}};
 
 /* _memory() -> memoryview of the bytes of the status. */
 static PyObject *status_memory(PyObject *self, PyObject *none) {
-  StatusMemoryObject *m = PyObject_New(StatusMemoryObject, &StatusMemoryType);
+  StatusMemoryObject *m = PyObject_New(StatusMemoryObject, StatusMemoryType);
   if (!m) return NULL;
   m->status = (StatusObject *)Py_NewRef(self);
   PyObject *view = PyMemoryView_FromObject((PyObject *)m);
@@ -102,7 +99,7 @@ void datatype_forget(DatatypeObject *t) {
 
 static void datatype_dealloc(PyObject *self) {
   datatype_forget((DatatypeObject *)self);
-  Py_TYPE(self)->tp_free(self);
+  deallocate(self);
 }
 
 /* How the datatype was made, None if it is predefined: see Datatype._constructed. */
@@ -135,16 +132,6 @@ static PyGetSetDef datatype_getset[] = {
     {"_told", datatype_told, NULL, "whether somebody has asked how it was made, or Python has made it", NULL},
     {0}};
 
-#define BASE(Name, Object, members, methods_, buffer_)                                        \
-  PyTypeObject Name##Type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast." #Name, \
-                             .tp_basicsize = sizeof(Object),                                  \
-                             .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,            \
-                             .tp_members = members,                                           \
-                             .tp_methods = methods_,                                          \
-                             .tp_as_buffer = buffer_,                                         \
-                             .tp_new = PyType_GenericNew,                                     \
-                             .tp_doc = "Base of gormapy.MPI." #Name "."}
-
 /* A window shows its memory as tomemory() does (PEP 3118). */
 static int win_getbuffer(PyObject *self, Py_buffer *view, int flags) {
   PyObject *memory = PyObject_CallMethod(self, "tomemory", NULL);
@@ -154,32 +141,27 @@ static int win_getbuffer(PyObject *self, Py_buffer *view, int flags) {
   return rc;
 }
 
-static PyBufferProcs win_buffer = {win_getbuffer, NULL};
+#define BASE_DOC(Name) {Py_tp_doc, "Base of gormapy.MPI." Name "."}
 
-BASE(Handle, HandleObject, handle_members, NULL, NULL);
-BASE(Comm, CommObject, comm_members, comm_methods, NULL);
-BASE(Win, WinObject, win_members, win_methods, &win_buffer);
-BASE(Datatype, DatatypeObject, datatype_members, datatype_methods, NULL);
-
-PyTypeObject RequestType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Request",
-                            .tp_basicsize = sizeof(RequestObject),
-                            .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-                            .tp_members = request_members,
-                            .tp_methods = request_methods,
-                            .tp_traverse = (traverseproc)request_traverse,
-                            .tp_clear = (inquiry)request_clear,
-                            .tp_dealloc = (destructor)request_dealloc,
-                            .tp_free = PyObject_GC_Del,
-                            .tp_new = PyType_GenericNew,
-                            .tp_doc = "Base of gormapy.MPI.Request."};
-
-PyTypeObject StatusType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Status",
-                           .tp_basicsize = sizeof(StatusObject),
-                           .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-                           .tp_members = status_members,
-                           .tp_methods = status_methods,
-                           .tp_new = status_new,
-                           .tp_doc = "Base of gormapy.MPI.Status."};
+static PyType_Slot handle_slots[] = {{Py_tp_members, handle_members}, BASE_DOC("Handle"), {0}};
+static PyType_Slot comm_slots[] = {{Py_tp_members, comm_members}, {Py_tp_methods, comm_methods}, BASE_DOC("Comm"), {0}};
+static PyType_Slot win_slots[] = {
+    {Py_tp_members, win_members}, {Py_tp_methods, win_methods}, {Py_bf_getbuffer, win_getbuffer}, BASE_DOC("Win"), {0}};
+static PyType_Slot datatype_slots[] = {{Py_tp_members, datatype_members},
+                                       {Py_tp_methods, datatype_methods},
+                                       {Py_tp_getset, datatype_getset},
+                                       {Py_tp_dealloc, datatype_dealloc},
+                                       BASE_DOC("Datatype"),
+                                       {0}};
+static PyType_Slot request_slots[] = {{Py_tp_members, request_members},
+                                      {Py_tp_methods, request_methods},
+                                      {Py_tp_traverse, request_traverse},
+                                      {Py_tp_clear, request_clear},
+                                      {Py_tp_dealloc, request_dealloc},
+                                      BASE_DOC("Request"),
+                                      {0}};
+static PyType_Slot status_slots[] = {
+    {Py_tp_members, status_members}, {Py_tp_methods, status_methods}, {Py_tp_new, status_new}, BASE_DOC("Status"), {0}};
 
 /* BOTTOM and the like are integers that show a buffer of nothing, for those who look for one. Calls take none from
    them: see get_buffer in memory.c. */
@@ -187,23 +169,22 @@ static int sentinel_getbuffer(PyObject *self, Py_buffer *view, int flags) {
   return PyBuffer_FillInfo(view, NULL, PyLong_AsVoidPtr(self), 0, 0, flags);
 }
 
-static PyBufferProcs sentinel_buffer = {sentinel_getbuffer, NULL};
-
-PyTypeObject SentinelType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Sentinel",
-                             .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, .tp_as_buffer = &sentinel_buffer,
-                             .tp_base = &PyLong_Type, .tp_doc = "Base of what stands in place of a buffer."};
+static PyType_Slot sentinel_slots[] = {{Py_tp_base, &PyLong_Type},
+                                       {Py_bf_getbuffer, sentinel_getbuffer},
+                                       {Py_tp_doc, "Base of what stands in place of a buffer."},
+                                       {0}};
 
 /* address(object) -> where its handle, or its status, is. */
 PyObject *address_of(PyObject *self, PyObject *o) {
   const struct {
     PyTypeObject *type;
     size_t offset;
-  } all[] = {{&HandleType, offsetof(HandleObject, h)},     {&CommType, offsetof(CommObject, h)},
-             {&WinType, offsetof(WinObject, h)},           {&RequestType, offsetof(RequestObject, h)},
-             {&DatatypeType, offsetof(DatatypeObject, h)}, {&StatusType, offsetof(StatusObject, st)}};
+  } all[] = {{HandleType, offsetof(HandleObject, h)},     {CommType, offsetof(CommObject, h)},
+             {WinType, offsetof(WinObject, h)},           {RequestType, offsetof(RequestObject, h)},
+             {DatatypeType, offsetof(DatatypeObject, h)}, {StatusType, offsetof(StatusObject, st)}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (PyObject_TypeCheck(o, all[i].type)) return PyLong_FromVoidPtr((char *)o + all[i].offset);
-  return PyErr_Format(PyExc_TypeError, "expecting an MPI instance, got %.100s", Py_TYPE(o)->tp_name);
+  return PyErr_Format(PyExc_TypeError, "expecting an MPI instance, got %.100s", type_name(o));
 }
 
 static void started_dealloc(StartedObject *self) {
@@ -213,58 +194,80 @@ static void started_dealloc(StartedObject *self) {
   } else {
     Py_XDECREF(self->buf);
   }
-  Py_TYPE(self)->tp_free(self);
+  deallocate(self);
 }
 
-PyTypeObject StartedType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Started",
-    .tp_basicsize = sizeof(StartedObject),
-    .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_dealloc = (destructor)started_dealloc,
-    .tp_doc = "What a call has started, for finish() or adopt().",
-};
+static PyType_Slot started_slots[] = {
+    {Py_tp_dealloc, started_dealloc}, {Py_tp_doc, "What a call has started, for finish() or adopt()."}, {0}};
 
 static void holder_dealloc(HolderObject *self) {
   PyBuffer_Release(&self->view);
-  Py_TYPE(self)->tp_free(self);
+  deallocate(self);
 }
 
-PyTypeObject HolderType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Holder",
-    .tp_basicsize = sizeof(HolderObject),
-    .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_dealloc = (destructor)holder_dealloc,
-    .tp_doc = "Keeps a buffer acquired.",
+static PyType_Slot holder_slots[] = {{Py_tp_dealloc, holder_dealloc}, {Py_tp_doc, "Keeps a buffer acquired."}, {0}};
+
+/* BASE: Python has a subclass. INSIDE: programs make none. */
+enum {
+  BASE = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+  INSIDE = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION
 };
+
+#define SPEC(Name, name, flags) \
+  static PyType_Spec name##_spec = {"gormapy._fast." #Name, sizeof(Name##Object), 0, flags, name##_slots}
+
+SPEC(Handle, handle, BASE);
+SPEC(Comm, comm, BASE);
+SPEC(Win, win, BASE);
+SPEC(Datatype, datatype, BASE);
+SPEC(Request, request, BASE | Py_TPFLAGS_HAVE_GC);
+SPEC(Status, status, BASE);
+SPEC(StatusMemory, status_memory, INSIDE);
+SPEC(Started, started, INSIDE);
+SPEC(Holder, holder, INSIDE);
+static PyType_Spec sentinel_spec = {"gormapy._fast.Sentinel", 0, 0, BASE, sentinel_slots};
+
+PyTypeObject *HandleType, *SentinelType, *StartedType, *CommType, *WinType, *RequestType, *DatatypeType, *StatusType,
+    *HolderType, *MemoryType, *BufferType, *WordType;
+
+PyTypeObject *new_type(PyObject *module, PyType_Spec *spec) {
+  PyObject *type = PyType_FromSpec(spec);
+  if (!type) return NULL;
+  Py_INCREF(type); /* it is here for good */
+  return PyModule_AddObject(module, strrchr(spec->name, '.') + 1, type) < 0 ? NULL : (PyTypeObject *)type;
+}
 
 /* Adds a second table of methods to a type. */
 static int add_methods(PyTypeObject *type, PyMethodDef *methods) {
   for (PyMethodDef *m = methods; m->ml_name; m++) {
     PyObject *method = PyDescr_NewMethod(type, m);
-    int failed = method ? PyDict_SetItemString(type->tp_dict, m->ml_name, method) : -1;
+    int failed = method ? PyObject_SetAttrString((PyObject *)type, m->ml_name, method) : -1;
     Py_XDECREF(method);
     if (failed) return -1;
   }
-  PyType_Modified(type);
   return 0;
 }
 
 int ready_types(PyObject *module) {
-  DatatypeType.tp_dealloc = datatype_dealloc;
-  DatatypeType.tp_getset = datatype_getset;
-  if (PyType_Ready(&StatusMemoryType) < 0) return -1;
-  struct {
-    const char *name;
-    PyTypeObject *type;
-  } all[] = {{"Handle", &HandleType},   {"Sentinel", &SentinelType}, {"Comm", &CommType},       {"Win", &WinType},
-             {"Request", &RequestType}, {"Datatype", &DatatypeType}, {"Status", &StatusType},   {"Holder", &HolderType},
-             {"Memory", &MemoryType},   {"Buffer", &BufferType},     {"Started", &StartedType}, {"Word", &WordType}};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    if (PyType_Ready(all[i].type) < 0) return -1;
-    Py_INCREF(all[i].type);
-    if (PyModule_AddObject(module, all[i].name, (PyObject *)all[i].type) < 0) return -1;
-  }
-  if (add_methods(&CommType, comm_coll_methods) < 0) return -1;
-  if (add_methods(&CommType, comm_making_methods) < 0) return -1;
-  return add_methods(&CommType, comm_object_methods);
+  const struct {
+    PyTypeObject **type;
+    PyType_Spec *spec;
+  } all[] = {{&HandleType, &handle_spec},
+             {&SentinelType, &sentinel_spec},
+             {&CommType, &comm_spec},
+             {&WinType, &win_spec},
+             {&RequestType, &request_spec},
+             {&DatatypeType, &datatype_spec},
+             {&StatusType, &status_spec},
+             {&HolderType, &holder_spec},
+             {&MemoryType, &memory_spec},
+             {&BufferType, &buffer_spec},
+             {&StartedType, &started_spec},
+             {&WordType, &word_spec},
+             {&StatusMemoryType, &status_memory_spec}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (!(*all[i].type = new_type(module, all[i].spec))) return -1;
+  if (add_methods(CommType, comm_coll_methods) < 0) return -1;
+  if (add_methods(CommType, comm_making_methods) < 0) return -1;
+  return add_methods(CommType, comm_object_methods);
 }

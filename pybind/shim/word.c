@@ -40,7 +40,7 @@ static PyObject *word_new(PyTypeObject *type, PyObject *args, PyObject *kw) {
   if (check_process() < 0 || !PyArg_ParseTuple(args, "LiLOs", &win, &rank, &at, &owner, &label)) return NULL;
   if (at == 0 || at % 8)
     return PyErr_Format(PyExc_ValueError, "a word is at an address that is a multiple of 8, not at %lld", at);
-  WordObject *self = (WordObject *)type->tp_alloc(type, 0);
+  WordObject *self = allocate(type);
   if (!self) return NULL;
   self->at = (int64_t *)(intptr_t)at;
   self->win = win;
@@ -54,6 +54,7 @@ static PyObject *word_new(PyTypeObject *type, PyObject *args, PyObject *kw) {
 }
 
 static int word_traverse(WordObject *self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE((PyObject *)self));
   Py_VISIT(self->owner);
   return 0;
 }
@@ -66,7 +67,7 @@ static int word_clear(WordObject *self) {
 static void word_dealloc(WordObject *self) {
   PyObject_GC_UnTrack(self);
   Py_CLEAR(self->owner);
-  Py_TYPE(self)->tp_free(self);
+  deallocate(self);
 }
 
 static int64_t look(WordObject *self) { return __atomic_load_n(self->at, __ATOMIC_SEQ_CST); }
@@ -275,14 +276,14 @@ static PyMethodDef word_methods[] = {M(load, METH_NOARGS),   M(store, METH_O),  
                                      M(move, METH_FASTCALL), M(take, METH_FASTCALL), M(take_into, METH_FASTCALL),
                                      M(wait, METH_FASTCALL), M(wake, METH_NOARGS),   {0}};
 
-PyTypeObject WordType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Word",
-                         .tp_basicsize = sizeof(WordObject),
-                         .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-                         .tp_members = word_members,
-                         .tp_methods = word_methods,
-                         .tp_traverse = (traverseproc)word_traverse,
-                         .tp_clear = (inquiry)word_clear,
-                         .tp_dealloc = (destructor)word_dealloc,
-                         .tp_free = PyObject_GC_Del,
-                         .tp_new = word_new,
-                         .tp_doc = "Counter in memory that all ranks map: Word(win, rank, address, owner, label)."};
+static PyType_Slot word_slots[] = {
+    {Py_tp_members, word_members},
+    {Py_tp_methods, word_methods},
+    {Py_tp_traverse, word_traverse},
+    {Py_tp_clear, word_clear},
+    {Py_tp_dealloc, word_dealloc},
+    {Py_tp_new, word_new},
+    {Py_tp_doc, "Counter in memory that all ranks map: Word(win, rank, address, owner, label)."},
+    {0}};
+PyType_Spec word_spec = {"gormapy._fast.Word", sizeof(WordObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+                         word_slots};

