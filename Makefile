@@ -14,7 +14,7 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... ./docs/... $(if $(wildcard pybind
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-nodes test-hosts test-rdma test-rdma-hosts test-thirdparty conformance large stress faults exhaustion neighbours interrupts threads soak leaks race interleave model simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser docs test-docs wheel sdist test-wheels clean
+.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-nodes test-hosts test-rdma test-rdma-hosts test-thirdparty conformance large stress faults exhaustion neighbours interrupts threads soak leaks race interleave model simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser docs test-docs wheel wheels sdist test-wheels clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
@@ -52,7 +52,8 @@ help:
 	@echo 'make test-browser use the magics in JupyterLab as a person does; screenshots in .cache/screenshots'
 	@echo 'make docs         make the documentation site, .cache/docs/html'
 	@echo 'make test-docs    run the code of the pages, and look at the site in a headless browser'
-	@echo 'make wheel sdist  write dist/'
+	@echo 'make wheel sdist  write dist/, with a wheel for this Python and machine'
+	@echo 'make wheels       write dist/, with the wheels of a release: for every Python, x86_64 and aarch64'
 	@echo 'make test-wheels  build and try a wheel with every CPython 3.10+ that is found'
 	@echo 'make clean        remove everything that was made'
 
@@ -326,6 +327,10 @@ test-docs: docs
 
 wheel: $(DEV)/made
 	@$(DEV)/bin/python $(PIP) wheel --no-deps --wheel-dir dist .
+
+# For all Pythons and machines.
+wheels: $(DEV)/made
+	@$(BACKEND) wheels dist
 
 sdist: $(DEV)/made
 	@$(BACKEND) sdist dist

@@ -103,8 +103,8 @@ func findEngine(by string) (*engine, error) {
 		"pip install mpich brings mpiexec.hydra, which needs ssh without a password; prterun (Open MPI 5), srun and flux do, too")
 }
 
-// findBeside returns the path of a program on PATH or in the directory of this one, "" if
-// there is none.
+// findBeside returns the path of a program on PATH, in the directory of this one, or where installers put the scripts of
+// the package that this one is in; "" if there is none.
 func findBeside(name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path
@@ -113,7 +113,7 @@ func findBeside(name string) string {
 	if err != nil {
 		return ""
 	}
-	dirs := []string{filepath.Dir(own)}
+	dirs := append([]string{filepath.Dir(own)}, scripts(own)...)
 	if prefix := os.Getenv("VIRTUAL_ENV"); prefix != "" {
 		dirs = append(dirs, filepath.Join(prefix, "bin"))
 	}
@@ -123,6 +123,13 @@ func findBeside(name string) string {
 		}
 	}
 	return ""
+}
+
+// scripts returns the folders for scripts of a prefix, and of a folder of packages, that PREFIX/lib/python3.N/site-packages/
+// gormapy/_bin/mpiexec lies in.
+func scripts(own string) []string {
+	packages := filepath.Dir(filepath.Dir(filepath.Dir(own)))
+	return []string{filepath.Join(packages, "../../../bin"), filepath.Join(packages, "bin")}
 }
 
 // programs adds the programs, with a ":" between them, each after its options.

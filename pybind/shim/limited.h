@@ -70,11 +70,11 @@ static inline int is_list(PyObject *o) {
 #define PyList_Check is_list
 
 /* The size of these is in the head of the object, which is in the stable ABI. */
-#define PyTuple_GET_SIZE(o) Py_SIZE((PyVarObject *)(o))
-#define PyList_GET_SIZE(o) Py_SIZE((PyVarObject *)(o))
-#define PyBytes_GET_SIZE(o) Py_SIZE((PyVarObject *)(o))
+#define PyTuple_GET_SIZE(o) Py_SIZE((PyObject *)(o))
+#define PyList_GET_SIZE(o) Py_SIZE((PyObject *)(o))
+#define PyBytes_GET_SIZE(o) Py_SIZE((PyObject *)(o))
 #undef PySequence_Fast_GET_SIZE
-#define PySequence_Fast_GET_SIZE(o) Py_SIZE((PyVarObject *)(o))
+#define PySequence_Fast_GET_SIZE(o) Py_SIZE((PyObject *)(o))
 #undef PySequence_Fast_GET_ITEM
 #define PySequence_Fast_GET_ITEM(o, i) (is_list(o) ? PyList_GetItem(o, i) : PyTuple_GetItem(o, i))
 #define PyTuple_GET_ITEM PyTuple_GetItem

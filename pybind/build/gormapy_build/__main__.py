@@ -17,6 +17,7 @@ usage: python -m gormapy_build COMMAND
   go|gofmt|staticcheck ARGUMENT...
                  run it in the environment of that build
   sdist FOLDER   write the source distribution
+  wheels FOLDER  write the wheels of a release, for all Pythons and machines
   stubs [--check]
                  write the stub of gormapy.MPI, or compare the one there; needs the build"""
 
@@ -68,6 +69,14 @@ def sdist(folder: Path) -> None:
     print(folder / distribution.build(str(folder), "auto"))
 
 
+def wheels(folder: Path) -> None:
+    from . import environment, toolchain, wheel
+
+    environment.install(toolchain.wheel_requirements())
+    for path in wheel.build_all(folder):
+        print(f"{path.stat().st_size / 2**20:5.1f} MiB  {path}")
+
+
 def stubs(check: bool) -> None:
     from . import stubs as stub
 
@@ -87,6 +96,8 @@ def main(arguments: list[str]) -> None:
             run(program, rest)
         case ["sdist", folder]:
             sdist(Path(folder))
+        case ["wheels", folder]:
+            wheels(Path(folder))
         case ["stubs"]:
             stubs(check=False)
         case ["stubs", "--check"]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import re
 import struct
 from dataclasses import dataclass, field
@@ -98,9 +97,8 @@ def _is_old(name: str) -> bool:
     return re.fullmatch(r"[\d.]+", version) is not None and _number(version) <= _number(GLIBC)
 
 
-def platform_tag(*paths: Path) -> str:
+def platform_tag(machine: str, *paths: Path) -> str:
     """The wheel's platform: manylinux only if every file qualifies."""
-    machine = platform.machine()
     reasons = [f"{path.name} {why}" for path in paths for why in objections(path)]
     if reasons:
         print(f"gormapy: not a manylinux wheel: {'; '.join(reasons)}", flush=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import platform
+import shlex
 import shutil
 import sys
 import tempfile
@@ -12,39 +14,98 @@ import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from . import elf, extension, project, toolchain
+from . import elf, extension, project, sbom, toolchain
 
 PACKAGE = project.ROOT / "python" / "gormapy"
 
-# The Go program is itself the installed script: starting a job runs no Python.
 # The second name is there because other MPI packages install an mpiexec too.
 SCRIPTS = ("mpiexec", "gormapy-mpiexec")
 
+# What is installed under these names: it becomes the Go program, which is in the package, once. Starting a job
+# runs no Python, and no other program either. Installers put scripts and packages into folders of one prefix, or,
+# with --target, of one folder; where neither is so, Python finds the package.
+_SCRIPT = """\
+#!/bin/sh
+# NAME of gormapy VERSION.
+self=$0
+[ -L "$self" ] && self=$(readlink -f -- "$self")
+bin=${self%/*}
+for place in "$bin"/../lib*/python3*/*-packages "$bin"/../local/lib*/python3*/*-packages "$bin"/..; do
+	if [ -d "$place/gormapy-VERSION.dist-info" ] && [ -x "$place/gormapy/_bin/mpiexec" ]; then
+		exec "$place/gormapy/_bin/mpiexec" "$@"
+	fi
+done
+[ -x "$bin/python3" ] && exec "$bin/python3" -m gormapy.launch "$@"
+exec python3 -m gormapy.launch "$@"
+"""
+
+# Of the wheels of a release. CPython 3.12 and all later ones take the last one.
+TAGS = ("cp310-cp310", "cp311-cp311", "cp312-abi3")
+
+
+@dataclass(frozen=True)
+class _Product:
+    """The binaries for a machine, and what is in them."""
+
+    machine: str
+    extension: Path
+    launcher: Path
+    sbom: bytes
+
 
 def build(directory: str) -> str:
-    """Builds a wheel into directory and returns its file name."""
+    """Builds a wheel for this interpreter's tag into directory and returns its file name."""
     with _staged() as (root, work):
-        made = extension.Build(root, work, toolchain.find(work, root))
-        shared, launcher = work / extension.FILE_NAME, work / "mpiexec"
-        made.extension(shared)
-        made.launcher(launcher)
-        with _Wheel(Path(directory), elf.platform_tag(shared, launcher)) as wheel:
-            for path in package_files():
-                wheel.add(path.relative_to(PACKAGE.parent).as_posix(), path.read_bytes())
-            wheel.add(f"gormapy/{extension.FILE_NAME}", shared.read_bytes(), executable=True)
-            wheel.add("gormapy/_bin/mpiexec", launcher.read_bytes(), executable=True)
-            wheel.add_scripts(launcher)
-    return wheel.path.name
+        return _write(Path(directory), _tag_of(sys.version_info[1]), _made(root, work, platform.machine())).name
+
+
+def build_all(directory: Path) -> list[Path]:
+    """Builds the wheels for all Pythons and machines into directory.
+
+    One extension serves every Python (pybind/shim/limited.h). Only from 3.12 on it is in the
+    stable ABI by the letter, so that the older ones have wheels with tags of their own.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    here = platform.machine()
+    wheels = []
+    with _staged() as (root, work):
+        # This machine's comes first: it generates the binding, which serves the others, too.
+        for machine in sorted(toolchain.GOARCH, key=lambda machine: machine != here):
+            product = _made(root, work, machine)
+            wheels += [_write(directory, tag, product) for tag in TAGS]
+    return wheels
+
+
+def _made(root: Path, work: Path, machine: str) -> _Product:
+    tools = toolchain.find(work, root, machine=machine)
+    made = extension.Build(root, work, tools)
+    shared, launcher = work / machine / extension.FILE_NAME, work / machine / "mpiexec"
+    made.extension(shared)
+    made.launcher(launcher)
+    return _Product(machine, shared, launcher, sbom.document(tools, machine, shared, launcher))
+
+
+def _write(directory: Path, tag: str, product: _Product) -> Path:
+    platform_tag = elf.platform_tag(product.machine, product.extension, product.launcher)
+    with _Wheel(directory, tag, platform_tag) as wheel:
+        for path in package_files():
+            wheel.add(path.relative_to(PACKAGE.parent).as_posix(), path.read_bytes())
+        wheel.add(f"gormapy/{extension.FILE_NAME}", product.extension.read_bytes(), executable=True)
+        wheel.add("gormapy/_bin/mpiexec", product.launcher.read_bytes(), executable=True)
+        wheel.add_scripts(_SCRIPT.replace("VERSION", project.version()))
+        wheel.add(f"{_dist_info()}/sboms/gormapy.cdx.json", product.sbom)
+    return wheel.path
 
 
 def build_editable(directory: str) -> str:
     """Builds the binaries in the tree, and a wheel that points to it."""
     launcher = build_in_place("wheels")
-    with _Wheel(Path(directory), f"linux_{os.uname().machine}") as wheel:
+    with _Wheel(Path(directory), _tag_of(sys.version_info[1]), f"linux_{platform.machine()}") as wheel:
         wheel.add("__editable__.gormapy.pth", f"{PACKAGE.parent}\n".encode())
-        wheel.add_scripts(launcher)
+        wheel.add_scripts(f'#!/bin/sh\nexec {shlex.quote(str(launcher))} "$@"\n')
     return wheel.path.name
 
 
@@ -58,6 +119,9 @@ def build_in_place(default_toolchain: str) -> Path:
     work = in_place_work()
     made = extension.Build(root, work, toolchain.find(work, root, default_toolchain))
     made.extension(PACKAGE / extension.FILE_NAME)
+    for other in PACKAGE.glob("_gormapy.*.so"):  # of a build before there was one for all Pythons
+        if other.name != extension.FILE_NAME:
+            other.unlink()
     launcher = PACKAGE / "_bin" / "mpiexec"
     made.launcher(launcher)
     return launcher
@@ -66,7 +130,7 @@ def build_in_place(default_toolchain: str) -> Path:
 def write_metadata(directory: str) -> str:
     folder = Path(directory) / _dist_info()
     folder.mkdir(parents=True)
-    for name, content in _metadata_files("linux_any").items():
+    for name, content in _metadata_files(_tag_of(sys.version_info[1]), "linux_any").items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -102,13 +166,14 @@ def _dist_info() -> str:
     return f"gormapy-{project.version()}.dist-info"
 
 
-def _python_tag() -> str:
-    return f"cp{sys.version_info[0]}{sys.version_info[1]}"
+def _tag_of(minor: int) -> str:
+    """The tag of the wheel that a CPython of this version takes."""
+    tag = f"cp3{minor}-cp3{minor}"
+    return tag if tag in TAGS else TAGS[-1]
 
 
-def _metadata_files(platform_tag: str) -> dict[str, bytes]:
-    python = _python_tag()
-    tags = [f"Tag: {python}-{python}-{one}" for one in platform_tag.split(".")]
+def _metadata_files(tag: str, platform_tag: str) -> dict[str, bytes]:
+    tags = [f"Tag: {tag}-{one}" for one in platform_tag.split(".")]
     wheel = ["Wheel-Version: 1.0", "Generator: gormapy_build", "Root-Is-Purelib: false", *tags]
     files = {"METADATA": project.metadata().encode(), "WHEEL": ("\n".join(wheel) + "\n").encode()}
     files["entry_points.txt"] = project.entry_points().encode()
@@ -120,10 +185,9 @@ def _metadata_files(platform_tag: str) -> dict[str, bytes]:
 class _Wheel:
     """A wheel that is being written; it gets its name when it is complete."""
 
-    def __init__(self, directory: Path, platform_tag: str) -> None:
-        python = _python_tag()
-        self.path = directory / f"gormapy-{project.version()}-{python}-{python}-{platform_tag}.whl"
-        self._tag = platform_tag
+    def __init__(self, directory: Path, tag: str, platform_tag: str) -> None:
+        self.path = directory / f"gormapy-{project.version()}-{tag}-{platform_tag}.whl"
+        self._tags = tag, platform_tag
         self._record: list[str] = []
         epoch = max(int(os.environ.get("SOURCE_DATE_EPOCH", "0")), 315532800)  # zip knows no time before 1980
         self._time = time.gmtime(epoch)[:6]
@@ -141,13 +205,14 @@ class _Wheel:
         digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
         self._record.append(f"{name},sha256={digest},{len(content)}")
 
-    def add_scripts(self, launcher: Path) -> None:
+    def add_scripts(self, script: str) -> None:
         for name in SCRIPTS:
-            self.add(f"gormapy-{project.version()}.data/scripts/{name}", launcher.read_bytes(), executable=True)
+            content = script.replace("NAME", name).encode()
+            self.add(f"gormapy-{project.version()}.data/scripts/{name}", content, executable=True)
 
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is None:
-            for name, content in _metadata_files(self._tag).items():
+            for name, content in _metadata_files(*self._tags).items():
                 self.add(f"{_dist_info()}/{name}", content)
             record = f"{_dist_info()}/RECORD"
             self.add(record, "".join(f"{line}\n" for line in [*self._record, f"{record},,"]).encode())
