@@ -75,4 +75,5 @@ def main():
     raise SystemExit(f"failed with {', '.join(failed)}" if failed else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()
