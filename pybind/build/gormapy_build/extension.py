@@ -38,10 +38,11 @@ _LINK = ["-trimpath", "-tags=netgo,osusergo"]
 
 # Go's own defaults, and what distributions build their C with: a frame that was
 # written over and a copy past the end of an object end the process, and the table
-# of functions can't be written once the object is loaded.
+# of functions can't be written once the object is loaded. Go leaves it to the
+# linker to strip what is in C, and the compiler of a wheel needs to be told.
 _HARDENED = {
-    "CGO_CFLAGS": "-O2 -g -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2",
-    "CGO_LDFLAGS": "-O2 -g -Wl,-z,relro -Wl,-z,now",
+    "CGO_CFLAGS": "-O2 -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2",
+    "CGO_LDFLAGS": "-O2 -Wl,-z,relro -Wl,-z,now -Wl,--strip-all",
 }
 
 
@@ -110,6 +111,9 @@ class Build:
         path = f"{tools}{os.pathsep}{self.toolchain.env['PATH']}"
         options = [f"-output={self.generated}", f"-vm={sys.executable}", f"-name={BINDING}"]
         run([tools / "gopy", "gen", *options, "./pybind/core"], self.root, PATH=path)
+        # gopy has the functions in another order each time.
+        _sort(self.generated / "build.py", r"^add_checked\w*\(mod, 'core_.*\n")
+        _sort(self.generated / f"{BINDING}.go", r"^//export core_\w+\nfunc (?:.*\n)+?}\n")
         # goimports takes GOWORK=off for the name of a workspace and then finds no vendor folder.
         run([tools / "goimports", "-w", f"{BINDING}.go"], self.generated, GOWORK="")
         # Bytecode beside pybindgen's sources was not looked at.
@@ -196,7 +200,7 @@ class Build:
         return digest.hexdigest()
 
     def _done(self, step: str, digest: str, product: Path) -> bool:
-        return self._state.get(step) == [digest, *_stamp(product)]
+        return bool(self._state.get(step) == [digest, *_stamp(product)])
 
     def _record(self, step: str, digest: str, product: Path) -> None:
         self._state[step] = [digest, *_stamp(product)]
@@ -235,6 +239,16 @@ def _empty(folder: Path) -> None:
     for path in folder.iterdir():
         if path.is_file():
             path.unlink()
+
+
+def _sort(path: Path, block: str) -> None:
+    """Sorts the blocks of lines that match an expression, where they are."""
+    old = path.read_text()
+    found = sorted(re.findall(block, old, flags=re.M))
+    if len(found) < 2:
+        raise SystemExit(f"{path.name}, which gopy generated, has no blocks like {block!r}.")
+    blocks = iter(found)
+    path.write_text(re.sub(block, lambda _: next(blocks), old, flags=re.M))
 
 
 def _rewrite(path: Path, pattern: str, text: str, times: int = 1) -> None:
