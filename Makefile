@@ -14,7 +14,7 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... ./docs/... $(if $(wildcard pybind
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-nodes test-hosts test-rdma test-rdma-hosts test-thirdparty conformance large stress faults exhaustion neighbours interrupts threads soak leaks race interleave model simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser docs test-docs wheel wheels sdist test-wheels clean
+.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-nodes test-hosts test-rdma test-rdma-hosts test-thirdparty conformance large stress faults exhaustion neighbours interrupts threads soak leaks race interleave model simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser docs test-docs wheel wheels sdist check-wheels test-wheels test-sdist test-reproducible release clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
@@ -54,12 +54,14 @@ help:
 	@echo 'make test-docs    run the code of the pages, and look at the site in a headless browser'
 	@echo 'make wheel sdist  write dist/, with a wheel for this Python and machine'
 	@echo 'make wheels       write dist/, with the wheels of a release: for every Python, x86_64 and aarch64'
-	@echo 'make test-wheels  build and try a wheel with every CPython 3.10+ that is found'
+	@echo 'make test-wheels  build them, and try them where they are to run: PLACES="here testing" chooses'
+	@echo 'make test-sdist   build a wheel of the source distribution with every CPython 3.10+ that is found'
+	@echo 'make release      check everything, and write dist/ with notes and digests'
 	@echo 'make clean        remove everything that was made'
 
 $(DEV)/made: pybind/build/gormapy_build/environment.py
 	@PYTHONPATH=pybind/build $(PYTHON) -m gormapy_build venv $(DEV)
-	@$(DEV)/bin/python $(PIP) install "tomli>=2,<3; python_version == '3.10'"
+	@$(DEV)/bin/python $(PIP) install "tomli==2.5.0; python_version == '3.10'"
 	@$(BACKEND) group test
 	@touch $@
 
@@ -335,8 +337,40 @@ wheels: $(DEV)/made
 sdist: $(DEV)/made
 	@$(BACKEND) sdist dist
 
-test-wheels: sdist
+# What is in dist/, by the tools for that.
+RELEASE := .cache/release
+$(RELEASE)/made: pybind/build/requirements/release.txt $(DEV)/made
+	@PYTHONPATH=pybind/build $(PYTHON) -m gormapy_build venv $(RELEASE)
+	@$(RELEASE)/bin/python $(PIP) install --require-hashes -r $<
+	@touch $@
+
+check-wheels: $(RELEASE)/made
+	$(RELEASE)/bin/python tests/packaging/wheels/check.py dist
+
+# Where they are to run; PLACES="here aarch64" chooses.
+PLACES ?=
+test-wheels: wheels
+	@$(MAKE) --no-print-directory check-wheels
+	$(DEV)/bin/python tests/packaging/wheels $(PLACES)
+
+# From the source distribution, by every Python that is found.
+test-sdist: sdist
 	$(DEV)/bin/python tests/packaging/every_python.py
+
+# Builds twice, and compares.
+test-reproducible: wheels
+	@rm -rf .cache/again && $(BACKEND) wheels .cache/again
+	@for f in .cache/again/*.whl; do cmp $$f dist/$${f##*/} || exit 1; done && echo 'the same bytes twice'
+
+# Writes dist/ from a clean tree; what is published is what has passed. RELEASE_CHECKS= leaves out make check.
+RELEASE_CHECKS ?= check
+release: $(DEV)/made
+	@$(BACKEND) releasable
+	@rm -rf dist && mkdir dist
+	@$(if $(RELEASE_CHECKS),$(MAKE) --no-print-directory $(RELEASE_CHECKS))
+	@$(MAKE) --no-print-directory sdist test-reproducible test-sdist test-wheels
+	@$(BACKEND) releasable > dist/NOTES.md
+	@cd dist && sha256sum *.whl *.tar.gz > SHA256SUMS && cat SHA256SUMS
 
 clean:
 	rm -rf .cache build dist python/gormapy/_bin python/gormapy/*.so

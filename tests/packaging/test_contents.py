@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from gormapy_build import contents, project, toolchain
+from gormapy_build import contents, environment, project, toolchain
 
 
 def install(site, distribution, program):
@@ -74,6 +74,20 @@ def test_every_requirement_of_a_build_is_pinned():
     for digests in pins["contents"].values():
         for digest in [digests] if isinstance(digests, str) else digests.values():
             assert len(bytes.fromhex(digest)) == 32
+
+
+def test_every_requirement_of_a_build_has_digests_of_its_files():
+    build = project.pyproject()["tool"]["gormapy"]["build"]
+    (tomli,) = [requirement.partition(";")[0] for requirement in project.pyproject()["build-system"]["requires"]]
+    assert set(environment._hashed()) == {*build["generator"], *build["toolchain"], tomli}
+
+
+def test_a_file_with_another_digest_is_not_installed(monkeypatch):
+    monkeypatch.setattr(environment, "_is_installed", lambda requirement: False)
+    wrong = "tomli==2.5.0 --hash=sha256:" + 64 * "0" + "\n"
+    monkeypatch.setattr(environment, "_hashed", lambda: {"tomli==2.5.0": wrong})
+    with pytest.raises(subprocess.CalledProcessError):
+        environment.install(["tomli==2.5.0"])
 
 
 def test_bytecode_is_no_part_of_it(tmp_path):

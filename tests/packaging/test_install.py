@@ -9,6 +9,7 @@ import csv
 import email
 import hashlib
 import io
+import json
 import os
 import re
 import subprocess
@@ -52,9 +53,9 @@ def test_source_distribution_carries_modules_and_sources(source_distribution):
 
 @pytest.mark.timeout(TIMEOUT)
 def test_wheel_is_tagged_for_manylinux_and_qualifies(built, tmp_path):
-    python = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+    tag = {10: "cp310-cp310", 11: "cp311-cp311"}.get(sys.version_info[1], "cp312-abi3")
     assert re.fullmatch(
-        rf"gormapy-{re.escape(project.version())}-{python}-{python}-manylinux_2_17_(\w+)\.manylinux2014_\1\.whl",
+        rf"gormapy-{re.escape(project.version())}-{tag}-manylinux_2_17_(\w+)\.manylinux2014_\1\.whl",
         built.name,
     )
     with zipfile.ZipFile(built) as archive:
@@ -62,6 +63,18 @@ def test_wheel_is_tagged_for_manylinux_and_qualifies(built, tmp_path):
     extension_file = tmp_path / "gormapy" / extension.FILE_NAME
     assert elf.objections(extension_file) == []
     assert elf.needs(tmp_path / "gormapy/_bin/mpiexec").libraries == []
+
+
+@pytest.mark.timeout(TIMEOUT)
+def test_wheel_has_each_binary_once_and_says_what_is_in_them(built):
+    with zipfile.ZipFile(built) as archive:
+        binaries = [name for name in archive.namelist() if archive.read(name)[:4] == b"\x7fELF"]
+        (bom,) = [name for name in archive.namelist() if name.endswith(".dist-info/sboms/gormapy.cdx.json")]
+        parts = {part["name"]: part for part in json.loads(archive.read(bom))["components"]}
+        digest = hashlib.sha256(archive.read("gormapy/_bin/mpiexec")).hexdigest()
+    assert sorted(binaries) == ["gormapy/_bin/mpiexec", f"gormapy/{extension.FILE_NAME}"]
+    assert parts["golang.org/x/sys"]["licenses"] == [{"license": {"id": "BSD-3-Clause"}}]
+    assert parts["gormapy/_bin/mpiexec"]["hashes"] == [{"alg": "SHA-256", "content": digest}]
 
 
 @pytest.mark.timeout(TIMEOUT)
@@ -92,11 +105,26 @@ def test_wheel_records_every_file(built):
 
 @pytest.mark.timeout(2 * TIMEOUT)
 @pytest.mark.parametrize("name", wheel.SCRIPTS)
-def test_installed_launcher_is_the_go_program(installed, bare, name):
-    assert elf.needs(installed / name).libraries == []
-    done = subprocess.run([installed / name, "--version"], env=bare, capture_output=True, text=True, timeout=30)
+@pytest.mark.parametrize("how", ["here", "by a link", "elsewhere"])
+def test_installed_launcher_becomes_the_go_program(installed, bare, tmp_path, name, how):
+    script = installed / name
+    if how == "by a link":
+        script = tmp_path / name
+        script.symlink_to(installed / name)
+    elif how == "elsewhere":  # then Python finds the package
+        script = tmp_path / name
+        script.write_bytes((installed / name).read_bytes())
+        script.chmod(0o755)
+        (tmp_path / "python3").symlink_to(installed / "python")
+        assert (tmp_path / "python3").exists()
+        bare = {**bare, "PYTHONPATH": str(next(installed.parent.glob("lib/python3*/site-packages")))}
+    done = subprocess.run([script, "--version"], env=bare, capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done.stderr
     assert project.version() in done.stdout
+    program = "import os; print(os.readlink(f'/proc/{os.getppid()}/exe'))"
+    command = [script, "-n", "1", installed / "python", "-c", program]
+    done = subprocess.run(command, env=bare, capture_output=True, text=True, timeout=30)
+    assert done.stdout.endswith("gormapy/_bin/mpiexec\n"), done.stdout + done.stderr
 
 
 @pytest.mark.timeout(2 * TIMEOUT)

@@ -18,6 +18,7 @@ usage: python -m gormapy_build COMMAND
                  run it in the environment of that build
   sdist FOLDER   write the source distribution
   wheels FOLDER  write the wheels of a release, for all Pythons and machines
+  releasable     say what is in the way of a release, or print its notes
   stubs [--check]
                  write the stub of gormapy.MPI, or compare the one there; needs the build"""
 
@@ -77,6 +78,12 @@ def wheels(folder: Path) -> None:
         print(f"{path.stat().st_size / 2**20:5.1f} MiB  {path}")
 
 
+def releasable() -> None:
+    from . import release
+
+    print(release.notes(), end="")
+
+
 def stubs(check: bool) -> None:
     from . import stubs as stub
 
@@ -98,6 +105,8 @@ def main(arguments: list[str]) -> None:
             sdist(Path(folder))
         case ["wheels", folder]:
             wheels(Path(folder))
+        case ["releasable"]:
+            releasable()
         case ["stubs"]:
             stubs(check=False)
         case ["stubs", "--check"]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import re
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -38,7 +40,14 @@ def install(requirements: Iterable[str]) -> None:
     if missing:
         print("gormapy: installing", *missing, file=sys.stderr, flush=True)
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, *missing], check=True)
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            hashed = [requirement for requirement in missing if requirement in _hashed()]
+            file.writelines(_hashed()[requirement] for requirement in hashed)
+            file.flush()
+            if hashed:
+                subprocess.run([*pip, "--no-deps", "--require-hashes", "-r", file.name], check=True)
+        if others := [requirement for requirement in missing if requirement not in hashed]:
+            subprocess.run([*pip, *others], check=True)
 
 
 def link(packages: Path, launcher: Path, scripts: Iterable[str], entry_points: str) -> None:
@@ -54,6 +63,12 @@ def link(packages: Path, launcher: Path, scripts: Iterable[str], entry_points: s
         if not (path.is_symlink() and os.readlink(path) == os.fspath(launcher)):
             path.unlink(missing_ok=True)
             path.symlink_to(launcher)
+
+
+def _hashed() -> dict[str, str]:
+    """The lines of build.txt by requirement: of each release that a build needs, the digests of all its files."""
+    text = Path(__file__).parents[1].joinpath("requirements", "build.txt").read_text()
+    return {entry.split()[0]: entry for entry in re.findall(r"^\S.*(?:\n .*)*\n", text, flags=re.M)}
 
 
 def _is_installed(requirement: str) -> bool:

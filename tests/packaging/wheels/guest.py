@@ -80,7 +80,9 @@ def initrd(folder, to, command):
         shutil.copytree(folder / "modules", tree / "modules")
         (tree / "init").write_text(INIT.replace("COMMAND", command))
         (tree / "init").chmod(0o755)
-        packed = subprocess.run("find . | cpio -o -H newc --quiet", shell=True, cwd=tree, check=True, capture_output=True)
+        packed = subprocess.run(
+            "find . | cpio -o -H newc --quiet", shell=True, cwd=tree, check=True, capture_output=True
+        )
         to.write_bytes(gzip.compress(packed.stdout, 1))
 
 

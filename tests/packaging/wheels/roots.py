@@ -4,10 +4,8 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-MIRROR = "http://deb.debian.org/debian"
 MERGED = ("bin", "sbin", "lib", "lib64")
 
 
@@ -18,12 +16,23 @@ def run(*command, **options):
     return done
 
 
+def mirror():
+    """The mirror of Debian that this machine uses."""
+    words = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian"]
+    found = subprocess.run(words, capture_output=True, text=True).stdout.split() if shutil.which("apt-get") else []
+    if not found:
+        raise SystemExit(
+            "other Debians are made of Debian's packages by apt-get, which knows no mirror here: apt-get update"
+        )
+    return found[0]
+
+
 def apt(folder, suite, machine):
     """The words that start apt-get for another distribution, with a state of its own in a folder."""
     for name in ("state/lists/partial", "cache/archives/partial", "etc/preferences.d", "etc/apt.conf.d"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / "status").touch()
-    (folder / "sources").write_text(f"deb [signed-by={KEYRING}] {MIRROR} {suite} main\n")
+    (folder / "sources").write_text(f"deb [signed-by={KEYRING}] {mirror()} {suite} main\n")
     settings = {
         "APT::Architecture": machine,
         "APT::Architectures": machine,
