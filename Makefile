@@ -14,7 +14,7 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... ./docs/... $(if $(wildcard pybind
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-nodes test-hosts test-rdma test-rdma-hosts test-thirdparty conformance large stress faults exhaustion neighbours interrupts threads soak leaks race interleave model simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser docs test-docs wheel wheels sdist check-wheels test-wheels test-sdist test-reproducible release clean
+.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-nodes test-hosts test-rdma test-rdma-hosts test-thirdparty conformance large stress faults exhaustion neighbours interrupts threads soak leaks race test-arm64 interleave model simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser docs test-docs wheel wheels sdist check-wheels test-wheels test-sdist test-reproducible release clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
@@ -40,6 +40,7 @@ help:
 	@echo 'make neighbours   have process ids come again, and 10,000 connections that say nothing'
 	@echo 'make leaks        make everything a million times, and look what a process has more of'
 	@echo 'make soak         work for MINUTES (60) while ranks are stopped, interrupted and killed'
+	@echo 'make test-arm64   run Go tests for aarch64 under qemu-user'
 	@echo 'make race         run the Go tests under the race detector'
 	@echo 'make test-hosts   run jobs on several hosts, made of namespaces; needs root'
 	@echo 'make interleave   run the shared-memory protocols through their interleavings'
@@ -226,6 +227,13 @@ leaks: build
 	@$(BACKEND) group test
 	LEAKS=whole $(DEV)/bin/python -m pytest -m "exhaustive or not exhaustive" $(PYTEST_FLAGS) tests/leaks
 
+# Go tests for aarch64, by an emulator of programs. What is about other processes of the kernel is for a machine, or for
+# make test-wheels PLACES=aarch64.
+ARM64_PACKAGES ?= ./gocore/op/... ./gocore/dtype/... ./gocore/arena/... ./gocore/seal/... ./gocore/handshake/... \
+	./gocore/agreement/... ./gocore/mt19937/... ./gocore/errs/... ./gocore/choice/... ./gocore/sys/atom/...
+test-arm64: $(DEV)/made
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -short -timeout 20m -exec qemu-aarch64-static $(ARM64_PACKAGES)
+
 race: $(DEV)/made
 	GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race -timeout 20m $(RACE_FLAGS) ./gocore/...
 
@@ -330,9 +338,10 @@ test-docs: docs
 wheel: $(DEV)/made
 	@$(DEV)/bin/python $(PIP) wheel --no-deps --wheel-dir dist .
 
-# For all Pythons and machines.
+# For all Pythons and machines; MACHINES=aarch64 chooses.
+MACHINES ?=
 wheels: $(DEV)/made
-	@$(BACKEND) wheels dist
+	@$(BACKEND) wheels dist $(MACHINES)
 
 sdist: $(DEV)/made
 	@$(BACKEND) sdist dist

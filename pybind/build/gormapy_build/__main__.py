@@ -17,7 +17,8 @@ usage: python -m gormapy_build COMMAND
   go|gofmt|staticcheck ARGUMENT...
                  run it in the environment of that build
   sdist FOLDER   write the source distribution
-  wheels FOLDER  write the wheels of a release, for all Pythons and machines
+  wheels FOLDER [MACHINE...]
+                 write the wheels of a release, for all Pythons
   releasable     say what is in the way of a release, or print its notes
   stubs [--check]
                  write the stub of gormapy.MPI, or compare the one there; needs the build"""
@@ -70,11 +71,11 @@ def sdist(folder: Path) -> None:
     print(folder / distribution.build(str(folder), "auto"))
 
 
-def wheels(folder: Path) -> None:
+def wheels(folder: Path, machines: list[str]) -> None:
     from . import environment, toolchain, wheel
 
     environment.install(toolchain.wheel_requirements())
-    for path in wheel.build_all(folder):
+    for path in wheel.build_all(folder, machines or toolchain.GOARCH):
         print(f"{path.stat().st_size / 2**20:5.1f} MiB  {path}")
 
 
@@ -103,8 +104,8 @@ def main(arguments: list[str]) -> None:
             run(program, rest)
         case ["sdist", folder]:
             sdist(Path(folder))
-        case ["wheels", folder]:
-            wheels(Path(folder))
+        case ["wheels", folder, *machines]:
+            wheels(Path(folder), machines)
         case ["releasable"]:
             releasable()
         case ["stubs"]:

@@ -68,13 +68,18 @@ class Build:
         except (OSError, ValueError):
             self._state = {}
 
-    def extension(self, target: Path) -> None:
-        """Makes the shared object at target."""
+    def binding(self) -> str:
+        """Has gopy generate the Python binding, which is the same for all machines; returns a digest of its sources."""
         core = self._digest(self._sources("pybind/core", {".go"}), self._generator_ident())
         if not self._done("binding", core, self.generated / f"{BINDING}.c"):
             _say("generating the Python binding of pybind/core")
             self._generate()
             self._record("binding", core, self.generated / f"{BINDING}.c")
+        return core
+
+    def extension(self, target: Path) -> None:
+        """Makes the shared object at target."""
+        core = self.binding()
         everything = [*self._sources("gocore"), *self._sources("pybind/core"), *self._sources("pybind/shim")]
         linked = self._digest(everything, core, *self._target(), self._python_flags())
         step = f"extension for {self.toolchain.machine}"

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,18 +62,19 @@ def build(directory: str) -> str:
         return _write(Path(directory), _tag_of(sys.version_info[1]), _made(root, work, platform.machine())).name
 
 
-def build_all(directory: Path) -> list[Path]:
-    """Builds the wheels for all Pythons and machines into directory.
+def build_all(directory: Path, machines: Iterable[str]) -> list[Path]:
+    """Builds the wheels for all Pythons and some machines into directory.
 
     One extension serves every Python (pybind/shim/limited.h). Only from 3.12 on it is in the
     stable ABI by the letter, so that the older ones have wheels with tags of their own.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    here = platform.machine()
     wheels = []
     with _staged() as (root, work):
-        # This machine's comes first: it generates the binding, which serves the others, too.
-        for machine in sorted(toolchain.GOARCH, key=lambda machine: machine != here):
+        extension.Build(root, work, toolchain.find(work, root)).binding()
+        for machine in machines:
+            if machine not in toolchain.GOARCH:
+                raise SystemExit(f"gormapy is built for {' and '.join(toolchain.GOARCH)}, not for {machine}.")
             product = _made(root, work, machine)
             wheels += [_write(directory, tag, product) for tag in TAGS]
     return wheels
