@@ -45,7 +45,7 @@ def test_newer_glibc_foreign_library_and_run_path_are_objections(monkeypatch):
         "needs GLIBC_PRIVATE",
         "needs GLIBCXX_3.4",
     ]
-    assert elf.platform_tag(Path("x.so")).startswith("linux_")
+    assert elf.platform_tag("x86_64", Path("x.so")).startswith("linux_")
 
 
 def test_not_an_elf_file(tmp_path):
