@@ -23,6 +23,18 @@ func Wait(h int64, st *Status) (code Code) {
 	return r.wait(h, st, 0)
 }
 
+// WaitEach waits for one request after the other, and stores their codes; done is how many have one. It returns Interrupted, or 0 once all have.
+func WaitEach(hs []int64, codes []int32, done *int32) Code {
+	for ; int(*done) < len(hs); *done++ {
+		code := Wait(hs[*done], nil)
+		if code == Interrupted {
+			return Interrupted
+		}
+		codes[*done] = int32(code)
+	}
+	return 0
+}
+
 // Await waits until each request has completed or can't complete any more, or returns
 // Interrupted. It finishes none of them, so an interrupted caller may wait for all of
 // them again.

@@ -36,6 +36,12 @@ func gm_wait(req i64, st *C.gm_status) i32 { return i32(mpi.Wait(int64(req), sta
 //export gm_await
 func gm_await(reqs *C.int64_t, n C.int) i32 { return i32(mpi.Await(unsafe.Slice(long(reqs), int(n)))) }
 
+//export gm_wait_each
+func gm_wait_each(reqs *C.int64_t, n C.int, codes, done *C.int) i32 {
+	return i32(mpi.WaitEach(unsafe.Slice(long(reqs), int(n)), unsafe.Slice((*int32)(unsafe.Pointer(codes)), int(n)),
+		(*int32)(unsafe.Pointer(done))))
+}
+
 //export gm_result
 func gm_result(req i64, out *C.int64_t) i32 { return i32(mpi.Result(int64(req), long(out))) }
 

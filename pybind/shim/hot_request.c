@@ -131,24 +131,53 @@ static PyObject *request_startall(HOT) {
   return none_or(code);
 }
 
+/* Waits for the requests of a tuple. Returns the code of the first that fails, or RAISED. */
+static int wait_for_all(PyObject *list) {
+  int first = 0;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(list); i++) {
+    gm_status own;
+    RequestObject *r = (RequestObject *)PyTuple_GET_ITEM(list, i);
+    int code = r->h ? wait_for(r, &own) : 0;
+    if (code == RAISED) return RAISED;
+    if (code && !first) first = code;
+  }
+  return first;
+}
+
+/* Likewise, but it enters Go once for many requests, of which it has no status. */
+static int wait_for_each(PyObject *list) {
+  enum { AT_ONCE = 64 };
+  RequestObject *rs[AT_ONCE];
+  int64_t hs[AT_ONCE];
+  int codes[AT_ONCE], first = 0, code = 0;
+  for (Py_ssize_t i = 0, n = PyTuple_GET_SIZE(list); i < n && code != RAISED;) {
+    int k = 0, done = 0;
+    for (; i < n && k < AT_ONCE; i++) {
+      RequestObject *r = (RequestObject *)PyTuple_GET_ITEM(list, i);
+      if (r->h == GM_REQUEST_SENT)
+        finish_request(r, r->h, 0);
+      else if (r->h)
+        rs[k] = r, hs[k++] = r->h;
+    }
+    if (k) RESTARTING(code, gm_wait_each(hs, k, codes, &done));
+    for (int j = 0; j < done; j++) {
+      if (codes[j] && rs[j]->h != hs[j]) continue; /* another thread has completed it, or it was in the list before */
+      finish_request(rs[j], hs[j], codes[j]);
+      if (codes[j] && !first) first = codes[j];
+    }
+  }
+  return code == RAISED ? RAISED : first;
+}
+
 static PyObject *request_waitall(HOT) {
   static const char *const names[] = {"requests", "statuses", NULL};
   PyObject *a[2], *list;
   if (gm_forked || match_args(names, 1, args, n, kwnames, a) < 0 || (a[1] && a[1] != Py_None) ||
       !(list = list_of(a[0])))
     FALL_BACK(CALL_WAITALL);
-  int first = 0;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(list); i++) {
-    gm_status own;
-    RequestObject *r = (RequestObject *)PyTuple_GET_ITEM(list, i);
-    int code = r->h ? wait_for(r, &own) : 0;
-    if (code == RAISED) {
-      Py_DECREF(list);
-      return NULL;
-    }
-    if (code && !first) first = code;
-  }
+  int first = TRACING ? wait_for_all(list) : wait_for_each(list);
   Py_DECREF(list);
+  if (first == RAISED) return NULL;
   if (first) return raise_code(first);
   Py_RETURN_TRUE;
 }

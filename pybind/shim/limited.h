@@ -49,6 +49,8 @@ PyAPI_FUNC(void) PyBuffer_Release(Py_buffer *);
 #endif
 typedef PyObject *(*vectorcall)(PyObject *, PyObject *const *, size_t, PyObject *);
 PyAPI_FUNC(PyObject *) PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *) __attribute__((weak));
+PyAPI_FUNC(PyObject *) PyObject_VectorcallMethod(PyObject *, PyObject *const *, size_t, PyObject *)
+    __attribute__((weak));
 PyAPI_FUNC(PyObject *) PyVectorcall_Call(PyObject *, PyObject *, PyObject *);
 
 /* PyObject_Vectorcall, in 3.10 too. */
@@ -56,6 +58,15 @@ PyObject *call_without_vector(PyObject *f, PyObject *const *args, size_t nargsf,
 static inline PyObject *call_vector(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
   return (PyObject_Vectorcall ? PyObject_Vectorcall : call_without_vector)(f, args, nargsf, kwnames);
 }
+
+/* Calls of one argument, which make no tuple of it. */
+static inline PyObject *call_one(PyObject *f, PyObject *o) { return call_vector(f, &o, 1, NULL); }
+static inline PyObject *call_method(PyObject *self, PyObject *name) {
+  return PyObject_VectorcallMethod ? PyObject_VectorcallMethod(name, &self, 1, NULL)
+                                   : PyObject_CallMethodObjArgs(self, name, NULL);
+}
+#define PyObject_CallOneArg call_one
+#define PyObject_CallMethodNoArgs call_method
 
 /* What is usual needs no call. */
 static inline int is_int(PyObject *o) {
@@ -83,8 +94,6 @@ static inline int is_list(PyObject *o) {
 #define PyList_SET_ITEM PyList_SetItem
 #define PyDict_GET_SIZE PyDict_Size
 #define PyBytes_AS_STRING PyBytes_AsString
-#define PyObject_CallOneArg(f, o) PyObject_CallFunctionObjArgs(f, o, NULL)
-#define PyObject_CallMethodNoArgs(o, name) PyObject_CallMethodObjArgs(o, name, NULL)
 
 #undef Py_SETREF
 #undef Py_XSETREF

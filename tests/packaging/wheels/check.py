@@ -18,6 +18,7 @@ STABLE_SINCE = (3, 11)
 # What is used beyond it: pybind/shim/limited.h and compiled.c say how that stays safe in older and newer Pythons.
 EXCEPTIONS = {
     "PyObject_Vectorcall",
+    "PyObject_VectorcallMethod",
     "PyVectorcall_Call",
     "PyThreadState_GetUnchecked",
     "_PyThreadState_UncheckedGet",
