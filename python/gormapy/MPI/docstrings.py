@@ -3,6 +3,8 @@
 They are made in advance, by `make stubs`: an import has no time to put them together.
 """
 
+import sys
+
 from .texts import TEXTS
 
 
@@ -13,7 +15,7 @@ def install(namespace):
     for owner, texts in TEXTS.items():
         if owner == "class":
             for name, text in texts.items():
-                namespace[name].__doc__ = _Docstring(text, namespace)
+                namespace[name].__doc__ = _Docstring(text)
             continue
         defined = vars(namespace[owner]) if owner else namespace
         for name, text in texts.items():
@@ -33,18 +35,19 @@ def _inherited(cls, name):
 class _Docstring:
     """The docstring of a class, and for a constant of the class its own."""
 
-    __slots__ = ("_namespace", "_text")
+    __slots__ = ("_text",)
 
-    def __init__(self, text, namespace):
-        self._text, self._namespace = text, namespace
+    def __init__(self, text):
+        self._text = text
 
     def __get__(self, obj, cls):
         if obj is None:
             return self._text
         from .constanttexts import CONSTANTS  # most programs do not look
 
-        self._namespace.pop("constanttexts", None)  # the import has made it a name of the package
+        module = sys.modules[__package__]  # which a class must not keep: what programs put into it goes at the end
+        vars(module).pop("constanttexts", None)  # the import has made it a name of the package
         for name, text in CONSTANTS.items():
-            if self._namespace.get(name) is obj:
+            if getattr(module, name, None) is obj:
                 return text
         return self._text
