@@ -83,6 +83,32 @@ def test_refused(suite, args, words):
     assert done.status in (2, 4) and words in done.out, str(done)
 
 
+CONFTEST = """
+import pytest
+@pytest.fixture(autouse=True)
+def of_NAME(request):
+    request.node.seen = [*getattr(request.node, "seen", []), "NAME"]
+@pytest.fixture(scope="session")
+def number_of_NAME(times={}):
+    times["NAME"] = times.get("NAME", 0) + 1
+    return times["NAME"]
+"""
+
+
+@pytest.mark.parametrize("args", [(), ("a", "b"), ("a/test_2.py", "b")], ids=["all", "folders", "file and folder"])
+def test_conftest_of_folders(suite, args):
+    """Every file of a folder has the fixtures of its conftest.py, whichever file was collected first."""
+    suite.write("pytest.ini", "[pytest]\n")
+    for folder, seen in (("a", ["a"]), ("a/deep", ["a", "deep"]), ("b", ["b"])):
+        name = seen[-1]
+        suite.write(f"{folder}/conftest.py", CONFTEST.replace("NAME", name))
+        for k in (1, 2):
+            test = f"def test_{name}{k}(comm, request, number_of_{name}):\n"
+            test += f"    assert request.node.seen == {seen} and number_of_{name} == 1\n"
+            suite.write(f"{folder}/test_{k}.py", test)
+    suite("--mpi", "-n", 2, "--import-mode=importlib", *args).check(passed=3 if "a/test_2.py" in args else 6)
+
+
 def test_not_on_a_rank(suite):
     suite.write("test_a.py", "def test_a(comm): pass\n")
     done = suite("--mpi", env={"PMI_RANK": "0"})

@@ -75,6 +75,7 @@ class TestRank(worker.Worker):
         self.phase, self.reported, self.exit = "setup", 0, ""
         self.session = None
         self.modules = {}  # items by id, and reports, by path
+        self.folders = {}  # their nodes, by path and parent
         self.file = None
 
     def prepare(self):
@@ -236,6 +237,25 @@ class TestRank(worker.Worker):
         """Keep why a file could not be collected."""
         if self.collecting is not None and not report.passed:
             self.collecting.append(report)
+
+    # Files are collected one by one, but as parts of one tree: from pytest 9.1 on, the fixtures of a conftest.py belong
+    # to the node of its folder, and are those of a package in all versions.
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True, optionalhook=True)
+    def pytest_collect_directory(self, path, parent):
+        """Return the node that the folder had when another of its files was collected."""
+        made = yield
+        return made if made is None else self.folders.setdefault((path, parent), made)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection_finish(self, session):
+        """Keep the fixtures of those folders of which no file was collected yet."""
+        pending = getattr(session._fixturemanager, "_pending_conftests", {})  # from pytest 9.1 on
+        kept = dict(pending)
+        try:
+            return (yield)
+        finally:
+            pending.update(kept)
 
     def _tell_missing(self, task, reports):
         """Report a test that this rank has not found."""
