@@ -47,6 +47,13 @@ def test_selections(suite):
     assert "[0] b on 0\n" in done.out and "[1] b on 1\n" in done.out, str(done)
 
 
+def test_plan_of_setup(suite):
+    """The tests are not run, on ranks neither."""
+    suite.write("test_a.py", "def test_a(comm, tmp_path):\n    assert False\n")
+    done = suite("--mpi", "-n", 2, "--setup-plan")
+    assert done.status == 0 and "SETUP    F comm" in done.out and "no tests ran" in done.out, str(done)
+
+
 @pytest.mark.parametrize(
     "args, size",
     [
@@ -71,9 +78,10 @@ def test_number_of_ranks(suite, args, size):
         (("--mpi", "-n", 0), "takes 1 or more"),
         (("-n", 2, "-p", "no:xdist"), "-n is for --mpi"),
         (("--mpi", "--pdb"), "can't ask on ranks"),
+        (("--mpi", "--setup-only"), "--setup-plan shows"),
         (("--mpi", "-k", "wrong"), "numbers of ranks are whole"),
     ],
-    ids=["auto", "zero", "n alone", "pdb", "mark"],
+    ids=["auto", "zero", "n alone", "pdb", "setup only", "mark"],
 )
 def test_refused(suite, args, words):
     suite.write(

@@ -110,6 +110,8 @@ def _refuse(config):
             "--pdb and --trace can't ask on ranks: there is one keyboard and several ranks. Run the test on one rank, "
             "without --mpi"
         )
+    if config.option.setuponly and not config.option.setupplan:
+        raise pytest.UsageError("--setup-only does not reach the ranks: --setup-plan shows the fixtures of all tests")
     launched = _launched()
     if launched:
         raise pytest.UsageError(
@@ -140,7 +142,8 @@ def pytest_configure(config):
         "markers", "mpi(ranks=N): run on N ranks, or on each number of a list; without N on those of pytest --mpi -n"
     )
     config.addinivalue_line("markers", "parallel(nprocs=3): as mpi(nprocs=3); the mark of mpi-pytest")
-    if config.option.mpi and _rank() is None and not config.option.collectonly and not _distributes(config):
+    runs = not config.option.collectonly and not config.option.setupplan
+    if config.option.mpi and _rank() is None and runs and not _distributes(config):
         from .controller import Controller
 
         controller = config.stash[CONTROLLER] = Controller(config)
