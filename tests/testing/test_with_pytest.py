@@ -117,6 +117,13 @@ def test_conftest_of_folders(suite, args):
     suite("--mpi", "-n", 2, "--import-mode=importlib", *args).check(passed=3 if "a/test_2.py" in args else 6)
 
 
+def test_brackets_in_a_folders_name(suite):
+    """pytest takes such a name in no argument, but in the path of the folder in which it is started."""
+    suite.folder = suite.folder / "suite [1]"
+    suite.write("test_a.py", "def test_a(comm): assert comm.size == 2\n")
+    suite("--mpi", "-n", 2, "test_a.py").check(passed=1)
+
+
 def test_not_on_a_rank(suite):
     suite.write("test_a.py", "def test_a(comm): pass\n")
     done = suite("--mpi", env={"PMI_RANK": "0"})

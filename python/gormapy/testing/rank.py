@@ -222,9 +222,12 @@ class TestRank(worker.Worker):
         """Return the items of a file by their ids, and the reports of its collection that are no success."""
         if task.path not in self.modules:
             self.collecting = []
+            path = task.path
+            if "[" in path:  # of a folder above, maybe: pytest takes what follows for parameters
+                path = os.path.relpath(path, self.session.config.invocation_params.dir)
             self.in_phase = True
             try:
-                items = self.session.perform_collect([task.path])
+                items = self.session.perform_collect([path])
             finally:
                 self.in_phase = False
             self.modules[task.path] = {item.nodeid: item for item in items}, self.collecting
