@@ -117,6 +117,23 @@ def test_conftest_of_folders(suite, args):
     suite("--mpi", "-n", 2, "--import-mode=importlib", *args).check(passed=3 if "a/test_2.py" in args else 6)
 
 
+def test_ranks_that_do_not_start(suite):
+    """They are tried twice, not for each test."""
+    suite.write(
+        "conftest.py",
+        "import os\n"
+        "from gormapy import MPI\n"
+        "if MPI.COMM_WORLD.rank == 1:\n"
+        "    open(f'try-{os.getpid()}', 'w').close()\n"
+        "    raise RuntimeError('not here')\n",
+    )
+    suite.write("test_a.py", "".join(f"def test_{k}(comm): pass\n" for k in range(5)) + "def test_here(): pass\n")
+    done = suite("--mpi", "-n", 2).check(1, error=5, passed=1)
+    assert len(list(suite.folder.glob("try-*"))) == 2
+    assert "RuntimeError: not here" in done.text("test_0") and "not started again" not in done.text("test_1")
+    assert "RuntimeError: not here" in done.text("test_4") and "not started again" in done.text("test_4")
+
+
 def test_brackets_in_a_folders_name(suite):
     """pytest takes such a name in no argument, but in the path of the folder in which it is started."""
     suite.folder = suite.folder / "suite [1]"

@@ -18,6 +18,7 @@ from . import marks, merge
 from .testrun import Output, TestRun
 
 _CONFIGURED_WITHIN = 120.0
+_STARTS = 2  # how often ranks of a size are tried that do not start
 _ALIVE = 20  # ranks of all teams; the one that waits longest for a test makes room
 _DEADLOCK = 2.0
 _SIZE = pytest.StashKey["int | None"]()
@@ -48,6 +49,7 @@ class Controller:
         self.config = config
         self.teams = {}
         self.started = self.ran = 0
+        self.failed = {}  # why ranks did not start, for each try, by size
         self.items = None  # those of each size that are to come
         self.late = []  # what ranks have written between tests
         self.run_id = uuid.uuid4().hex
@@ -114,6 +116,7 @@ class Controller:
         try:
             team = self._team(size)
         except RanksError as error:
+            self.failed.setdefault(size, []).append(str(error))
             return [merge.failure(item, "setup", str(error)), merge._report(item, "teardown", "passed", None)]
         self.ran += 1
         output = Output(self._through if self.config.getoption("capture", "fd") == "no" else None)
@@ -208,10 +211,14 @@ class Controller:
                 self._drop(size, at_once=True)
                 team = None
         if team is None:
+            failed = self.failed.get(size, ())
+            if len(failed) >= _STARTS:  # each takes long, and maybe until its time is over
+                raise StartError(f"ranks of this number were not started again: {failed[_STARTS - 1]}")
             for other in sorted(self.teams, key=lambda n: self.teams[n].used):
                 if sum(self.teams) + size > _ALIVE:
                     self._drop(other)
             team = self.teams[size] = self._start(size)
+            self.failed.pop(size, None)
         team.used = time.monotonic()
         return team
 
