@@ -44,11 +44,13 @@ type SingleCopyOp struct {
 
 	generation uint32 // a collective reset ends it
 
-	numbers   int  // how many numbers the remaining steps take
-	begun     bool // a number has been taken, and
-	published bool // this rank's data has been published for it
-	ending    bool // steps are those of giveUp
-	memoryErr bool // err is of memory: the ranks give up with the same number
+	numbers   int              // how many numbers the remaining steps take
+	begun     bool             // a number has been taken, and
+	published bool             // this rank's data has been published for it
+	joined    bool             // nothing of this rank is going to be published for it, see Check
+	awaited   func(r int) bool // the current step waits until these have published; nil: it does not
+	ending    bool             // steps are those of giveUp
+	memoryErr bool             // err is of memory: the ranks give up with the same number
 }
 
 // source is where a rank's data is: what it publishes.
@@ -155,7 +157,7 @@ func (d *SingleCopyOp) giveBack() {
 
 // giveUp replaces the steps by those of a rank that can't take part any more.
 func (d *SingleCopyOp) giveUp() {
-	d.ending, d.at = true, 0
+	d.ending, d.joined, d.awaited, d.at = true, false, nil, 0
 	d.c.board.wait(&d.waiting, false)
 	d.steps = nil
 	k := d.c.seq
@@ -224,6 +226,12 @@ func (d *SingleCopyOp) Check() error {
 		return d.msg.Check()
 	}
 	b, k := d.c.board, d.c.seq
+	// Ranks that take each other for the root would wait for ever: as in BoardOp.Check, they publish at least their calls.
+	if d.joined && b.room(k, 0) {
+		d.joined = false
+		b.publish(k, &d.Call)
+		d.c.ringOthers()
+	}
 	for r := range d.c.Size {
 		if r == d.c.Rank {
 			continue
@@ -231,6 +239,10 @@ func (d *SingleCopyOp) Check() error {
 		if e := b.compare(&d.Call, r, k, false); e != nil && !b.gaveUp(r, k) {
 			d.Abandon()
 			return e
+		}
+		if d.awaited != nil && d.awaited(r) && b.missed(r, k) {
+			d.Abandon()
+			return d.c.refusedBy(&d.Call, r)
 		}
 		// The memory of a rank that has ended can't be read: all have to finish.
 		if int32(atom.Load32(&b.ranks[r].done)-k) < 0 {
@@ -247,7 +259,7 @@ func (d *SingleCopyOp) Check() error {
 func (d *SingleCopyOp) number() uint32 {
 	d.c.seq++
 	d.numbers--
-	d.begun, d.published = true, false
+	d.begun, d.published, d.joined = true, false, false
 	return d.c.seq
 }
 
@@ -306,6 +318,7 @@ func (d *SingleCopyOp) join(k *uint32) func() bool {
 	d.numbers++
 	return func() bool {
 		*k = d.number()
+		d.joined = true
 		return true
 	}
 }
@@ -321,6 +334,7 @@ func (d *SingleCopyOp) read(k *uint32, needed func(r int) bool) func() bool {
 				continue
 			}
 			if !b.filled(r, *k) {
+				d.awaited = needed
 				return false
 			}
 			if d.err = b.compare(&d.Call, r, *k, true); d.err != nil {
@@ -329,6 +343,7 @@ func (d *SingleCopyOp) read(k *uint32, needed func(r int) bool) func() bool {
 			}
 			d.from[r] = *(*source)(b.place(r, *k, sourceBytes))
 		}
+		d.awaited = nil
 		if needed(0) && needed(d.c.Size-1) {
 			b.learn(*k - 1)
 		}

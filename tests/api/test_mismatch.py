@@ -50,6 +50,13 @@ def test_mismatch(mpirun, case, n):
         assert word in result.stderr
 
 
+@pytest.mark.shm("is about copies from rank to rank")
+@pytest.mark.parametrize("n", [2, 4, 7])
+def test_each_waits_for_the_other(mpirun, n):
+    """Ranks that take each other for the root, and so publish nothing, see that also if they copy from rank to rank."""
+    mpirun(n, program.each_waits_for_the_other)
+
+
 # Ranks that share memory may have to reset communication after such an error.
 OVER_A_NETWORK = {"GORMAPY_FABRIC": "tcp"}
 

@@ -4,6 +4,7 @@ import contextlib
 import random
 
 import numpy as np
+import pytest
 
 from gormapy import MPI
 
@@ -25,6 +26,25 @@ def lenient():
 def mismatch(mine, theirs):
     """Make a call on rank 0, and another one on all others."""
     exec(mine if rank == 0 else theirs)
+
+
+WAITING = (
+    lambda on, one, more: on.Bcast(one, (rank + 1) % size),
+    lambda on, one, more: on.Gather(one, more, rank),
+    lambda on, one, more: on.Scatter(more, one, (rank + 1) % size),
+    lambda on, one, more: on.Gather(one, more, 1) if rank == 1 else on.Bcast(one, 1),
+    lambda on, one, more: on.Bcast(one if rank else one[:100], (rank + 1) % size),
+)
+
+
+def each_waits_for_the_other():
+    for length in (20_000, 200_000):
+        one, more = np.zeros(length, "u1"), np.zeros(size * length, "u1")
+        for call in WAITING:
+            mine = comm.Dup()
+            mine.Bcast(np.zeros(300_000), 0)  # finds out that all ranks can read from each other
+            with pytest.raises(MPI.Exception, match=r"the ranks do not call the same|has given it up"):
+                call(mine, one, more)
 
 
 KINDS = ("Barrier", "Bcast", "Gather", "Scatter", "Allgather", "Alltoall", "Reduce", "Allreduce", "Scan", "Exscan")
