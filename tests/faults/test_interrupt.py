@@ -41,6 +41,10 @@ def test_handler_that_does_not_raise_lets_the_call_go_on(mpirun):
     mpirun(2, program.handler_that_does_not_raise_lets_the_call_go_on)
 
 
+def test_handler_asks_for_what_its_call_waits_for(mpirun):
+    mpirun(2, program.handler_asks_for_what_its_call_waits_for)
+
+
 def test_signals_go_to_the_threads_of_python(mpirun):
     # a signal that Go's threads get is noted by Python, and before 3.12 not looked at by a rank that computes
     mpirun(2, threads.signals_go_to_the_threads_of_python)

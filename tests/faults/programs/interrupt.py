@@ -154,6 +154,35 @@ def handler_that_does_not_raise_lets_the_call_go_on():
         world.Send(np.full(1, 3.0), dest=1)
 
 
+def handler_asks_for_what_its_call_waits_for():
+    """A handler tests the requests that Waitall waits for: those that are complete, and those that are not."""
+    into = np.zeros(3)
+    requests = [world.Irecv(into[i : i + 1], 0, i) for i in range(3)] if rank == 1 else []
+    seen = []
+
+    def handler(*_):
+        try:
+            seen.extend(request.Test() for request in requests)
+        finally:
+            raise_flag("seen")
+
+    signal.signal(signal.SIGUSR1, handler)
+    if rank == 1:
+        await_flag("sent")
+        sender = signal_after(0.2, "USR1")
+        MPI.Request.Waitall(requests)
+        sender.wait()
+        assert seen == [True, False, True], seen
+        assert not any(requests)
+        assert into.tolist() == [1, 2, 3]
+    else:
+        world.Send(np.full(1, 1.0), 1, 0)
+        world.Send(np.full(1, 3.0), 1, 2)
+        raise_flag("sent")
+        await_flag("seen")
+        world.Send(np.full(1, 2.0), 1, 1)
+
+
 def receive_that_was_interrupted_takes_no_later_message():
     a = np.zeros(1)
     if rank == 1:
