@@ -105,7 +105,7 @@ func (a *away) report(status int) int {
 		}
 		parts = append(parts, chrome.Source{Part: p, Host: fmt.Sprintf("%s %d", g.Host, g.Node), Shift: g.record.Times})
 	}
-	return a.opt.report(chrome.NewOf(parts, a.opt.Ranks()), status, func(line string) { fmt.Fprintln(os.Stderr, line) })
+	return a.opt.report(chrome.NewOf(parts, a.opt.Ranks(), 0), status, func(line string) { fmt.Fprintln(os.Stderr, line) })
 }
 
 // writable returns an error if a file can't be created or replaced.

@@ -99,10 +99,10 @@ func TraceSpan(typ, count int64) (size, span int64) {
 	return int64(t.Size()), int64(t.Extent()) * count
 }
 
-// TraceWrite joins parts (files, one a line, see chrome.Join) into a file for Perfetto. It returns the
-// text of an error, "" if there is none.
-func TraceWrite(parts, path string) string {
-	if err := chrome.Join(parts, path); err != nil {
+// TraceWrite joins parts (files, one a line, see chrome.Join) into a file for Perfetto, with times from the
+// origin on. It returns the text of an error, "" if there is none.
+func TraceWrite(parts, path string, origin int64) string {
+	if err := chrome.Join(parts, path, origin); err != nil {
 		return err.Error()
 	}
 	return ""

@@ -50,9 +50,9 @@ func TestRecordingHasTheMessagesOfThisProcess(t *testing.T) {
 	dir := t.TempDir()
 	parts := filepath.Join(dir, "part")
 	require.NoError(t, os.WriteFile(parts, p.Bytes(), 0o600))
-	require.Empty(t, TraceWrite(parts, filepath.Join(dir, "trace.json")))
+	require.Empty(t, TraceWrite(parts, filepath.Join(dir, "trace.json"), 0))
 	assert.FileExists(t, filepath.Join(dir, "trace.json"))
-	assert.Contains(t, TraceWrite(filepath.Join(dir, "missing"), filepath.Join(dir, "other.json")), "no such file")
+	assert.Contains(t, TraceWrite(filepath.Join(dir, "missing"), filepath.Join(dir, "other.json"), 0), "no such file")
 }
 
 func TestRecordingNeedsACapacity(t *testing.T) {

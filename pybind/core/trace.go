@@ -18,5 +18,5 @@ func TraceJob(names string) int {
 // TraceStop ends the recording.
 func TraceStop() int { return -mpi.TraceStop() }
 
-// TraceWrite joins parts of recordings into a file.
-func TraceWrite(parts, path string) string { return mpi.TraceWrite(parts, path) }
+// TraceWrite joins parts of recordings into a file, with times from the origin on.
+func TraceWrite(parts, path string, origin int64) string { return mpi.TraceWrite(parts, path, origin) }

@@ -329,8 +329,26 @@ def test_a_traced_cell(four, tmp_path):
     assert str(path) in out.text and ("gormapy[plot]" in out.text or out.mime("image/png"))
     assert "Barrier" in four.run("print(mpi_trace.summary())").check().text
     four.run("%%mpi --ranks 1,2 --trace\nrank").check()
+    out = four.run("mpi_trace.duration, len(mpi_trace.calls)").check()
+    assert out.text == "(0.0, 0)"  # no events
     four.run("%%mpi --trace --allow-errors\n1/0").check()
     assert four.run("%%mpi\nfrom gormapy import trace\ntrace.is_on()").check().of(0) == ["False"]
+
+
+def test_the_time_of_a_traced_cell_begins_with_the_first_rank(four):
+    four.run("""
+        %%mpi --trace
+        import time
+        begun = time.monotonic()
+        time.sleep(0.4 if rank == 1 else 0.8)
+        comm.Barrier()
+        """).check()
+    four.run("%mpi pull begun").check()
+    out = four.run("""
+        first = mpi_trace.calls["begin"].min()
+        print(0.4 <= first < 5 and mpi_trace.duration >= 0.8, mpi_trace.start <= min(begun) < mpi_trace.start + first)
+        """).check()
+    assert out.lines == ["True True"], out
 
 
 def test_output_of_threads_between_cells_comes_with_the_next(four, tmp_path):

@@ -270,11 +270,27 @@ func TestClocksOfSeveralHosts(t *testing.T) {
 	h.Clock, h.Tick0, h.Nano0 = trace.ClockTSC, 5000, 1_000_000_000
 	h.Tick1, h.Nano1 = 105_000, 1_100_000_000
 	there.call(callRecv, 55_000, 105_000)
-	r := NewOf([]Source{{Part: here.part, Host: "a"}, {Part: there.part, Host: "b", Shift: [2]int64{-998_000_000, -998_100_000}}}, 2)
+	r := NewOf([]Source{{Part: here.part, Host: "a"}, {Part: there.part, Host: "b", Shift: [2]int64{-998_000_000, -998_100_000}}}, 2, 0)
 	f := written(t, r)
 	receive := f.events("X", "Recv")[0]
 	assert.InDelta(t, 49_950, receive.TS, 1, "the middle of 100 ms that lasted 99.9 ms here, and the send began with the recording")
 	assert.InDelta(t, 49_950, receive.Dur, 1)
+}
+
+func TestTimesBeginAtTheOrigin(t *testing.T) {
+	a, b := newRecorder(t, 0, 2, 10), newRecorder(t, 1, 2, 10)
+	a.call(callSend, 5000, 6000)
+	a.message(trace.KindSent, 31, 5500, 1)
+	b.call(callRecv, 7000, 9000)
+	sources := []Source{{Part: a.part}, {Part: b.part}}
+	for origin, start := range map[int64]int64{0: 5000, 2000: 2000, 8000: 5000} { // no event is before time 0
+		f := written(t, NewOf(sources, 2, origin))
+		assert.EqualValues(t, start, f.OtherData.Start)
+		assert.EqualValues(t, 9000-start, f.OtherData.End)
+		assert.Equal(t, float64(5000-start)/1000, f.events("X", "Send")[0].TS)
+		assert.Equal(t, float64(7000-start)/1000, f.events("X", "Recv")[0].TS)
+		assert.Equal(t, float64(5500-start)/1000, f.events("i", "not received")[0].TS)
+	}
 }
 
 func TestCallThatDidNotEndLastsUntilTheLastEvent(t *testing.T) {
@@ -370,7 +386,7 @@ func TestJoinWritesAFileForPerfetto(t *testing.T) {
 	b.message(trace.KindReceived, 31, 2000, 0)
 	parts := save(t, dir, "a", a.part.Bytes()) + "\n" + save(t, dir, "b", b.part.Bytes())
 	path := filepath.Join(dir, "trace.json")
-	require.NoError(t, Join(parts, path))
+	require.NoError(t, Join(parts, path, 0))
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	var f file
@@ -398,11 +414,11 @@ func TestMalformedRecordingIsAnError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := save(t, dir, "part", data)
 			out := filepath.Join(dir, "trace.json")
-			require.ErrorContains(t, Join(path, out), path+": ")
+			require.ErrorContains(t, Join(path, out, 0), path+": ")
 			assert.NoFileExists(t, out)
 		})
 	}
-	require.ErrorIs(t, Join(filepath.Join(dir, "missing"), filepath.Join(dir, "trace.json")), os.ErrNotExist)
+	require.ErrorIs(t, Join(filepath.Join(dir, "missing"), filepath.Join(dir, "trace.json"), 0), os.ErrNotExist)
 	require.ErrorIs(t, New(nil, 1).WriteFile(filepath.Join(dir, "missing", "trace.json")), os.ErrNotExist)
 }
 

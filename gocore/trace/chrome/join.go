@@ -17,7 +17,7 @@ type call struct {
 	thread     uint32
 	name       string
 	category   string
-	begin, end int64 // nanoseconds since the recording's first event
+	begin, end int64 // nanoseconds since the recording's start
 	wait       int64
 	waitsFor   int // the world rank of the longest wait, negative: no particular rank
 	longest    int64
@@ -60,7 +60,7 @@ type Recording struct {
 	threads  map[int][]uint32
 	absent   []int          // ranks that recorded nothing
 	dropped  map[int]uint64 // by rank
-	start    int64          // CLOCK_MONOTONIC of the first event, nanoseconds
+	start    int64          // CLOCK_MONOTONIC of time 0, nanoseconds: the first event, or the origin before it
 	end      int64          // time of the last event, since start
 }
 
@@ -117,11 +117,12 @@ func New(parts []*trace.Part, ranks int) *Recording {
 	for i, p := range parts {
 		sources[i].Part = p
 	}
-	return NewOf(sources, ranks)
+	return NewOf(sources, ranks, 0)
 }
 
-// NewOf joins parts of several hosts.
-func NewOf(sources []Source, ranks int) *Recording {
+// NewOf joins parts of several hosts. Times begin at the origin, by CLOCK_MONOTONIC in nanoseconds; 0, or an
+// origin after the first event, means the first event.
+func NewOf(sources []Source, ranks int, origin int64) *Recording {
 	r := &Recording{Ranks: ranks, threads: map[int][]uint32{}, dropped: map[int]uint64{}}
 	clocks := map[string]*clock{}
 	seen := map[int]bool{}
@@ -176,7 +177,7 @@ func NewOf(sources []Source, ranks int) *Recording {
 		}
 	}
 	slices.SortFunc(r.windows, func(a, b *window) int { return cmp.Compare(a.id, b.id) })
-	r.relateTimes()
+	r.relateTimes(origin)
 	return r
 }
 
@@ -307,8 +308,8 @@ func (l *reader) call(rec *trace.Record) call {
 }
 
 // relateTimes sets the end of calls that did not end to the time of the last event, and makes
-// all times relative to the first event.
-func (r *Recording) relateTimes() {
+// all times relative to the origin, or to the first event.
+func (r *Recording) relateTimes(origin int64) {
 	first, last := int64(1<<62), int64(-1<<62)
 	for i := range r.calls {
 		c := &r.calls[i]
@@ -327,6 +328,9 @@ func (r *Recording) relateTimes() {
 	}
 	if first > last {
 		return
+	}
+	if origin > 0 {
+		first = min(first, origin)
 	}
 	r.start, r.end = first, last-first
 	for i := range r.calls {
@@ -347,10 +351,10 @@ func (r *Recording) relateTimes() {
 	}
 }
 
-// Join joins the parts in files, and writes the result to path. files is a list with a name on
-// each line, which for parts of several hosts is followed by the fields of a Source: a tab and
-// the host, a tab and the first shift, a tab and the second.
-func Join(files, path string) error {
+// Join joins the parts in files, and writes the result to path, with times from the origin on (see NewOf).
+// files is a list with a name on each line, which for parts of several hosts is followed by the fields
+// of a Source: a tab and the host, a tab and the first shift, a tab and the second.
+func Join(files, path string, origin int64) error {
 	var parts []Source
 	ranks := 0
 	for _, line := range strings.Split(files, "\n") {
@@ -375,5 +379,5 @@ func Join(files, path string) error {
 		parts = append(parts, s)
 		ranks = max(ranks, int(p.Head.Size))
 	}
-	return NewOf(parts, ranks).WriteFile(path)
+	return NewOf(parts, ranks, origin).WriteFile(path)
 }

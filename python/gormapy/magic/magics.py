@@ -179,13 +179,14 @@ class MPIMagics(Magics):
         parts = [part for _, part in sent]
         ended, ranks = run.session.clocks(), run.session.ranks
         clocks = [(h, begun.get(h, 0), ended.get(h, begun.get(h, 0))) for h in (ranks[r].host for r, _ in sent)]
+        origin = min((run.results[r].begun + begun.get(ranks[r].host, 0) for r, _ in sent), default=None)
         if problems:
             view.say("; ".join(f"rank {r} was not recorded: {text}" for r, text in problems.items()))
         if not parts:
             return
         try:
             there = any(host for host, _, _ in clocks)
-            recorded = trace.join(parts, os.path.expanduser(path) or None, clocks if there else None)
+            recorded = trace.join(parts, os.path.expanduser(path) or None, clocks if there else None, origin)
         except (OSError, ValueError) as error:
             view.say(f"The recording is lost: {error}")
             return

@@ -101,8 +101,8 @@ class Worker(worker.Worker):
         shell.cell_text = task.code
         shell.failure = None
         self.cell = task.cell
-        begun = time.monotonic()
         problem = self._record(task.trace)
+        begun = time.monotonic_ns()
         result, interrupted = self.guarded(lambda: self._execute(task))
         part, problem = self._recorded(task.trace, problem)
         interrupted = interrupted or (shell.failure or {}).get("ename") == "KeyboardInterrupt"
@@ -136,7 +136,8 @@ class Worker(worker.Worker):
             failure=failure,
             interrupted=interrupted,
             finalized=bool(MPI.Is_finalized()),
-            seconds=time.monotonic() - begun,
+            begun=begun,
+            seconds=(time.monotonic_ns() - begun) / 1e9,
         )
 
     def _execute(self, task):

@@ -61,8 +61,10 @@ NOBODY = -3
 
 
 class Trace:
-    """What the ranks of a job did, as NumPy structured arrays. Times are seconds since the first event.
+    """What the ranks of a job did, as NumPy structured arrays. Times are seconds since `start`.
 
+    start, duration: the first event by MPI.Wtime() (of a notebook's cell: when the first rank began it), and the
+        seconds from there to the last event.
     calls: rank, thread, name, category, begin, end, wait (the seconds in which the call waited), waits_for (the rank in
         COMM_WORLD that it waited for longest, negative: no particular one), comm and window (the same number at
         all ranks, -1: none), peer (rank in the communicator or window, of an intercommunicator in its remote group;
@@ -192,11 +194,12 @@ def load(path):
         raise ValueError(f"{os.fspath(path)}: {error}") from None
 
 
-def join(parts, path=None, clocks=None):
+def join(parts, path=None, clocks=None, origin=None):
     """Join the parts that `stop` has returned at each rank (bytes) and return the Trace.
 
     With a path the file for Perfetto is written there. For parts of several hosts ``clocks`` has a tuple for each: the
     host's name, and what to add to its CLOCK_MONOTONIC, in nanoseconds, when the recording began and when it ended.
+    Times begin with the first event, or at the ``origin`` before it, in nanoseconds by this host's CLOCK_MONOTONIC.
 
     Errors: OSError if the file can't be written.
     """
@@ -211,7 +214,7 @@ def join(parts, path=None, clocks=None):
             if clocks is not None:
                 names[-1] += "\t{}\t{}\t{}".format(*clocks[number])
         to = os.fspath(path) if path is not None else os.path.join(folder, "out.json")
-        problem = core.TraceWrite("\n".join(names), os.path.abspath(to))
+        problem = core.TraceWrite("\n".join(names), os.path.abspath(to), origin or 0)
         if problem:
             raise OSError(f"can't write the recording: {problem}")
         return load(to)
