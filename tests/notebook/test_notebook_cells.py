@@ -1,6 +1,8 @@
 """%%mpi: cells run on ranks that stay alive, and what they show arrives by rank."""
 
 import json
+import os
+import re
 
 import pytest
 
@@ -368,4 +370,57 @@ def test_output_of_threads_between_cells_comes_with_the_next(four, tmp_path):
         while not os.path.exists({done!r}): time.sleep(0.01)
         """).check()
     four.run("%mpi status").check()
-    assert four.run("%%mpi --ranks 2\nprint('next')").check().lines == ["[1] late", "[2] next"]
+    out = four.run("%%mpi --ranks 2\nprint('next')").check()
+    assert re.fullmatch(r"\[1, after In \[\d+\]\] late\n\[2\] next", out.text), out
+    assert out.html.count("gormapy-earlier") == out.html.count("after In [") == 1
+    assert four.run("%%mpi --ranks 1\nprint('once')").check().lines == ["[1] once"]
+
+
+# Prints, displays and prints when the file is there: a thread of rank 1.
+LATER = """%%mpi --ranks 1
+import os, threading, time
+from IPython.display import display
+def later(go):
+    while not os.path.exists(go): time.sleep(0.01)
+    print("before")
+    display({{"text/html": "<b>of a thread</b>", "text/plain": "of a thread"}}, raw=True)
+    print("after", flush=True)
+threading.Thread(target=later, args=({go!r},)).start()"""
+
+
+@pytest.mark.parametrize("then", ["%mpi stop", "%%mpi -n 2\n1", "%%mpi --fresh\n1", "%%mpi\nprint('here')"])
+def test_displays_of_threads_between_cells_come_before_the_ranks_end(kernel, tmp_path, then):
+    kernel.run("%%mpi -n 4\nfrom gormapy import MPI").check()
+    number = kernel.run("len(In)").check().text  # of the next cell
+    go = tmp_path / "go"
+    kernel.run(LATER.format(go=str(go))).check()
+    kernel.run(f"import time\nopen({str(go)!r}, 'w').close()\ntime.sleep(0.5)").check()  # nobody reads meanwhile
+    seen = kernel.run("%mpi status").check()  # takes the display, and the thread goes on
+    assert "thread" not in seen.text
+    kernel.run("time.sleep(0.5)").check()
+    out = kernel.run(then).check()
+    mark = f"[1, after In [{number}]]"
+    assert out.lines[:3] == [f"{mark} {text}" for text in ("before", "of a thread", "after")], out
+    assert out.html.count("<b>of a thread</b>") == 1
+    assert not any(mark in line for line in out.lines[3:])
+
+
+def test_very_much_output_between_cells_is_cut_and_says_so(four, tmp_path):
+    go, done = str(tmp_path / "go"), str(tmp_path / "done")
+    four.run(f"""
+        %%mpi --ranks 0
+        import os, threading, time
+        def flood():
+            while not os.path.exists({go!r}): time.sleep(0.01)
+            for i in range(40): print(str(i).zfill(100_000), flush=True)
+            open({done!r}, "w").close()
+        threading.Thread(target=flood).start()
+        """).check()
+    open(go, "w").close()
+    for _ in range(200):
+        four.run("%mpi status").check()
+        if os.path.exists(done):
+            break
+    out = four.run("%%mpi --ranks 0\nprint('next')").check()
+    assert out.lines[-1] == "[0] next" and len(out.text) < 4 * 60_000
+    assert "came meanwhile: the rest is not shown" in out.text and "are not shown ...]" in out.text

@@ -22,7 +22,7 @@ _RESET_WITHIN = 15.0
 _VERDICT_WITHIN = 3.0  # mpiexec says nothing of a rank that ended with status 0
 _CLOCK_WITHIN = 1.0
 _CLOCK_TRIES = 8  # the one that took the shortest counts
-_LATE_LIMIT = 1 << 20  # characters that threads of the ranks write between two cells
+_LATE_LIMIT = 1 << 20  # characters that threads of the ranks write and display between two cells
 _VERDICT = re.compile(r"mpiexec: rank (\d+) \((?:[^()\n]*, )?pid \d+\) ((?:was killed|ended with|called Abort)[^;\n]*)")
 _PEER = struct.Struct("3i")  # pid, uid, gid
 
@@ -55,7 +55,7 @@ class Session:
         self.size, self.hosts = size, hosts
         self.ranks = {}
         self.sink = None  # a Transcript, which takes output
-        self._late, self._late_size = [], 0  # output that arrived while there was none
+        self._late, self._late_size = [], 0  # what it would have been told while there was none
         self.spoken = ""  # output of mpiexec
         self.closed = False
         self.finalized = False
@@ -247,12 +247,30 @@ class Session:
     # Traffic
     # -------
 
-    def show_in(self, sink):
-        """Let a Transcript take output from now on, and the output that arrived while there was none."""
+    def show_in(self, sink, earlier=None):
+        """Let a Transcript take output from now on.
+
+        What arrived while there was none goes to another one, or without it to the same.
+        """
+        if self.sink is None:
+            for rank in self.ranks.values():
+                self._drain(rank)
         self.sink = sink
         late, self._late, self._late_size = self._late, [], 0
-        for rank, stream, text in late:
-            sink.write(rank, stream, text)
+        for what, arguments in late:
+            getattr(sink if earlier is None else earlier, what)(*arguments)
+
+    def _show(self, what, size, *arguments):
+        """Call a method of the sink, or keep that for the next one."""
+        if self.sink is not None:
+            getattr(self.sink, what)(*arguments)
+            return
+        if self._late_size < _LATE_LIMIT:
+            self._late.append((what, arguments))
+            if self._late_size + size >= _LATE_LIMIT:
+                text = f"[... more than {_LATE_LIMIT:,} characters came meanwhile: the rest is not shown ...]\n"
+                self._late.append(("write", (arguments[0], "stderr", text)))
+        self._late_size += size
 
     def send(self, ranks, kind, payloads=(), fds=(), **fields):
         """Send a message to ranks; those that are gone are left out."""
@@ -316,11 +334,8 @@ class Session:
                 return
             most -= len(data)
             text = decoder.decode(data)
-            if text and self.sink is not None:
-                self.sink.write(rank.number, name, text)
-            elif text and self._late_size < _LATE_LIMIT:
-                self._late.append((rank.number, name, text))
-                self._late_size += len(text)
+            if text:
+                self._show("write", len(text), rank.number, name, text)
 
     def _drain(self, rank):
         for fd in list(rank.pipes):
@@ -361,18 +376,16 @@ class Session:
             self._drain(rank)  # the output before it
         if kind == "display":
             data = {**message.data, **dict(zip(message.binary, message.payloads))}
-            if self.sink is not None:
-                self.sink.display(rank.number, data, message.display_id, message["update"])
+            size = sum(len(v) if isinstance(v, (str, bytes)) else len(repr(v)) for v in data.values())
+            self._show("display", size, rank.number, data, message.display_id, message["update"])
             self.send([rank], "shown")
         elif kind == "clear":
-            if self.sink is not None:
-                self.sink.clear(rank.number, message.wait)
+            self._show("clear", 0, rank.number, message.wait)
             self.send([rank], "shown")
         elif kind == "ready":
             rank.state = "idle"
         elif kind == "note":
-            if self.sink is not None:
-                self.sink.write(rank.number, "stderr", message.text + "\n")
+            self._show("write", len(message.text), rank.number, "stderr", message.text + "\n")
         else:
             if kind in ("done", "reset", "failed"):
                 rank.state = "idle"

@@ -7,7 +7,8 @@ Parts: `magics` (what users type), `CellRun` (one cell), `transcript` and `view`
 
 Order of output. A rank flushes its streams before it sends display output (a figure of the program) or the end of a
 cell, and the kernel empties the rank's pipes before it takes a message; after display output the rank waits until the
-kernel has taken it. Output of a rank between two cells is shown with the next one.
+kernel has taken it. Output of a rank between two cells is shown with the next one, which says after
+which cell it came.
 """
 
 from .magics import load_ipython_extension, unload_ipython_extension

@@ -28,6 +28,7 @@ class NotebookSession(Session):
 
     worker = ("-m", "gormapy.magic.worker")
     interrupted = CellInterrupted
+    since = ""  # the last cell, such as In [3]
 
     def environment(self):
         """Return the environment of the ranks: figures are shown in the notebook."""
@@ -76,6 +77,7 @@ class MPIMagics(Magics):
         size = size or (old.size if old else self._size or self.default_ranks)
         if old is not None:
             self.session = None
+            self._show_rest(old)
             old.close()
             view.say(why)
         with self._counted() as interrupts:  # before there is a process that a Ctrl-C has to end
@@ -85,6 +87,14 @@ class MPIMagics(Magics):
         session.interrupts = lambda: 0
         self.session, self._size, self._hosts = session, size, session.hosts
         return session
+
+    def _show_rest(self, session):
+        """Show what the ranks have printed since their last cell: there is no next one for it."""
+        if session.since:
+            view = view_for(self.shell, self.output_limit)
+            session.show_in(view.transcript, view.transcript.earlier(session.since))
+            session.sink = None
+            view.refresh(final=True)
 
     @contextlib.contextmanager
     def _counted(self):
@@ -154,7 +164,8 @@ class MPIMagics(Magics):
         session = self._live(view, opt.n, opt.fresh, opt.hosts)
         self._check(opt.ranks, session)
         with self._watched(session):
-            session.show_in(view.transcript)
+            session.show_in(view.transcript, view.transcript.earlier(session.since) if session.since else None)
+            session.since = f"In [{_number(self.shell)}]"
             try:
                 run = CellRun(session, view, opt.ranks, self.deadlock_after, timeout=opt.timeout)
                 traced = opt.trace is not None
@@ -260,6 +271,9 @@ class MPIMagics(Magics):
     def _do_stop(self, opt):
         there = self.session is not None and not self.session.closed
         size = self.session.size if there else 0
+        if there:
+            self.session.pump(0)
+            self._show_rest(self.session)
         self.close()
         print(f"{size} rank{'s' if size > 1 else ''} ended." if there else "No ranks run.")
 

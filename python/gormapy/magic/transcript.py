@@ -111,9 +111,15 @@ class Transcript:
         self.errors = []  # (rank, text)
         self.clearing = set()
         self.changed = False
+        self.before, self.since = None, ""  # what came before the cell, and since when
 
     def __bool__(self):
-        return any(self.items.values()) or bool(self.errors)
+        return any(self.items.values()) or bool(self.errors) or bool(self.before)
+
+    def earlier(self, since):
+        """Return a Transcript for what the ranks have printed since an earlier cell, such as In [3]."""
+        self.before, self.since, self.changed = Transcript(self.limit), since, True
+        return self.before
 
     def _list(self, rank):
         if rank in self.clearing:
@@ -177,6 +183,8 @@ class Transcript:
     def html(self, merge=False):
         """Return all of it as HTML."""
         out = ['<div class="gormapy-output" style="font-size:13px">']
+        for ranks, items in self.before._groups(merge) if self.before is not None else ():
+            out.append(_block(ranks, "".join(_item_html(i) for i in items), since=self.since))
         for ranks, items in self._groups(merge):
             out.append(_block(ranks, "".join(_item_html(i) for i in items)))
         for ranks, text in self._failures():
@@ -188,9 +196,11 @@ class Transcript:
     def text(self, merge=False):
         """Return all of it as lines that begin with "[rank]"."""
         lines = []
-        for ranks, items in self._groups(merge):
-            body = "".join(i.text() for i in items)
-            lines += [f"[{ranges(ranks)}] {line}" for line in without_colors(body).rstrip("\n").split("\n")]
+        both = [(f", after {self.since}", self.before), ("", self)] if self.before is not None else [("", self)]
+        for mark, transcript in both:
+            for ranks, items in transcript._groups(merge):
+                body = "".join(i.text() for i in items)
+                lines += [f"[{ranges(ranks)}{mark}] {line}" for line in without_colors(body).rstrip("\n").split("\n")]
         for ranks, text in self._failures():
             lines += [f"[{ranges(ranks)}] {line}" for line in without_colors(text).rstrip("\n").split("\n")]
         return "\n".join(lines)
@@ -210,12 +220,13 @@ def _item_html(item):
     return f'<pre class="gormapy-{item.stream}" style="{_PRE}{tint}">{to_html(text)}</pre>'
 
 
-def _block(ranks, body, failed=False):
+def _block(ranks, body, failed=False, since=""):
     color = "#d0483a" if failed else _COLORS[ranks[0] % len(_COLORS)] if len(ranks) == 1 else "#7f8c8d"
-    kind = "gormapy-rank gormapy-failed" if failed else "gormapy-rank"
+    kind = "gormapy-rank gormapy-failed" if failed else "gormapy-rank gormapy-earlier" if since else "gormapy-rank"
+    after = f'<div style="font-weight:400;font-style:italic">after {since}</div>' if since else ""
     return (
         f'<div class="{kind}" data-ranks="{ranges(ranks)}" style="display:flex;border-left:3px solid {color};'
         f'margin:2px 0;padding:1px 0 1px 8px"><div class="gormapy-label" style="flex:0 0 auto;min-width:5.2em;'
-        f'padding-right:.8em;line-height:1.4;font-weight:600;color:{color}">{ranks_text(ranks)}</div>'
+        f'padding-right:.8em;line-height:1.4;font-weight:600;color:{color}">{ranks_text(ranks)}{after}</div>'
         f'<div class="gormapy-body" style="flex:1 1 auto;min-width:0">{body}</div></div>'
     )

@@ -66,6 +66,8 @@ class TerminalView:
 
     def refresh(self, final=False):
         """Show incomplete lines, too, if this is the last call."""
+        if self.transcript.before is not None:
+            self.transcript.before.finish()
         if final:
             self.transcript.finish()
 
@@ -81,10 +83,16 @@ class TerminalView:
 class _Lines(Transcript):
     """A Transcript that prints."""
 
-    def __init__(self, limit):
+    def __init__(self, limit, mark=""):
         super().__init__(limit)
+        self.mark = mark  # follows the number of the rank
         self._rest = {}
         self._written = {}
+
+    def earlier(self, since):
+        """Return one that says in each line after which cell it came."""
+        self.before = _Lines(self.limit, f", after {since}")
+        return self.before
 
     def write(self, rank, stream, text):
         """Print the lines of the text."""
@@ -98,9 +106,11 @@ class _Lines(Transcript):
     def _print(self, rank, stream, line):
         written = self._written[rank] = self._written.get(rank, 0) + len(line) + 1
         if written <= self.limit:
-            print(f"[{rank}] {line}", file=sys.stderr if stream == "stderr" else sys.stdout, flush=True)
+            print(f"[{rank}{self.mark}] {line}", file=sys.stderr if stream == "stderr" else sys.stdout, flush=True)
         elif written - len(line) - 1 <= self.limit:
-            print(f"[{rank}] [... more than {self.limit:,} characters: the rest is not shown ...]", flush=True)
+            print(
+                f"[{rank}{self.mark}] [... more than {self.limit:,} characters: the rest is not shown ...]", flush=True
+            )
 
     def display(self, rank, data, display_id, update):
         """Print the plain form."""
