@@ -171,6 +171,36 @@ def test_progress_bars_stay_one_line(four):
     assert out.of(0) == ["49 of 50"]
 
 
+BARS = {
+    "one": "for _ in tqdm(range(30), desc='one'): pass",
+    "beside output": "for i in tqdm(range(30), desc='one'):\n    if i % 10 == 5: print('step', i, flush=True)",
+    "written by tqdm": "for i in tqdm(range(30), desc='one'):\n    if i % 10 == 5: tqdm.write(f'step {i}')",
+    "nested": "for _ in tqdm(range(3), desc='one'):\n    for _ in tqdm(range(9), desc='in', leave=False): pass",
+    "three": "bars = [tqdm(total=9, desc=d, position=p) for p, d in enumerate(('one', 'two', 'three'))]\n"
+    "for _ in range(9):\n    for bar in bars: bar.update()\nfor bar in bars: bar.close()",
+    "gone": "for _ in tqdm(range(30), leave=False): pass",
+}
+
+
+@pytest.mark.parametrize("name", BARS)
+def test_bars_of_tqdm(four, name):
+    pytest.importorskip("tqdm")
+    start = "%%mpi --ranks 1\nimport functools, tqdm\ntqdm = functools.wraps(tqdm.tqdm)(functools.partial(tqdm.tqdm, mininterval=0))\n"
+    start += "tqdm.write = __import__('tqdm').tqdm.write\n" + "MORE"
+    out = four.run(start.replace("MORE", BARS[name])).check()
+    bars = [line.partition(":")[0] for line in out.of(1) if "%|" in line]
+    steps = [line for line in out.of(1) if "%|" not in line]
+    assert all("100%|##########|" in line or "100%|██████████|" in line for line in out.of(1) if "%|" in line), out
+    assert bars == {"three": ["one", "two", "three"], "gone": []}.get(name, ["one"]), out
+    assert steps == (["step 5", "step 15", "step 25"] if name in ("beside output", "written by tqdm") else []), out
+    assert "\r" not in out.text and (out.text or name == "gone")
+
+
+def test_a_line_is_overwritten_as_on_a_terminal(four):
+    out = four.run("%%mpi --ranks 0\nprint('abcdef', end='\\rX')\nprint('\\b\\bYZ\\x1b[K\\nnext\\r\\nlast')").check()
+    assert out.of(0) == ["YZ", "next", "last"]
+
+
 def test_colours_become_html(four):
     out = four.run("%%mpi --ranks 0\nprint('\\x1b[31mred\\x1b[0m <&>')").check()
     assert out.of(0) == ["red <&>"] and ">red</span> &lt;&amp;&gt;" in out.html

@@ -2,7 +2,7 @@
 
 "The kernel" is the Jupyter kernel here, the process of the notebook; Linux's is called Linux.
 
-Parts: `magics` (what users type), `CellRun` (one cell), `transcript` and `view` (the output), `worker` and `shell`
+Parts: `magics` (what users type), `CellRun` (one cell), `transcript`, `rows` and `view` (the output), `worker` and `shell`
 (in a rank), `transfer` (objects that move). The ranks, their states, interrupts and ends: `gormapy._resident`.
 
 Order of output. A rank flushes its streams before it sends display output (a figure of the program) or the end of a

@@ -3,7 +3,7 @@
 import re
 from html import escape
 
-_ESCAPE = re.compile(r"\x1b\[([0-9;]*)([A-Za-z])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
+ESCAPE = re.compile(r"\x1b\[([0-9;]*)([A-Za-z])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
 _DIGITS = 3
 # Colours that can be read on white and on black; backgrounds are tints of them.
 _BASE = ("#7a7a7a", "#d0483a", "#2e8b57", "#b7791f", "#4c7fc4", "#a85ab3", "#1f8a8a", "#888888")
@@ -11,13 +11,13 @@ _BASE = ("#7a7a7a", "#d0483a", "#2e8b57", "#b7791f", "#4c7fc4", "#a85ab3", "#1f8
 
 def without_colors(text):
     """Return text without escape sequences."""
-    return _ESCAPE.sub("", text)
+    return ESCAPE.sub("", text)
 
 
 def to_html(text):
     """Return text as HTML, with its colours and bold type."""
     out, at, style = [], 0, {}
-    for match in _ESCAPE.finditer(text):
+    for match in ESCAPE.finditer(text):
         out.append(_span(text[at : match.start()], style))
         at = match.end()
         if match[2] == "m":

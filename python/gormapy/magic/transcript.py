@@ -5,10 +5,12 @@ from html import escape
 
 from .._resident.errors import ranges, ranks_text
 from .ansi import to_html, without_colors
+from .rows import Cursor
 
 # Colours of the ranks' bars; they have no meaning but guide the eye. They are visible on white and on black, and none
 # is the red of a failure.
 _COLORS = ("#4c82bd", "#cf7016", "#429b4a", "#a866a0", "#7a74d6", "#2f9690", "#a0745a", "#85807c")
+_NEAR = 20  # how many pieces of output may come after the first line of a progress bar while it is rewritten
 _IMAGES = ("image/png", "image/jpeg", "image/gif")
 _PRE = (
     "margin:0;padding:0;border:0;background:none;white-space:pre-wrap;overflow-wrap:anywhere;font-size:inherit;"
@@ -25,10 +27,11 @@ class Text:
         self.tail = limit - self.head
         self.dropped = [0, 0]  # characters, lines
         self._start, self._end = "", ""
+        self._cursor = Cursor()
         self._new, self._size = [], 0  # text since the last refresh
 
     def add(self, text):
-        """Append text; a carriage return starts the line again, as progress bars need it."""
+        """Append text; it can rewrite lines, as progress bars do."""
         self._new.append(text)
         self._size += len(text)
         if self._size > self.tail:
@@ -37,17 +40,26 @@ class Text:
     def _merge(self):
         text = "".join(self._new)
         self._new, self._size = [], 0
-        if not self._end:
-            text = _rewrite(self._start + text)
-            cut = len(text) if len(text) <= self.head else text.rfind("\n", 0, self.head) + 1 or self.head
-            self._start, text = text[:cut], text[cut:]
-        self._end = _rewrite(self._end + text)
+        if self._end:
+            self._end = self._cursor.add(self._end, text)
+        else:
+            text = self._cursor.add(self._start, text)
+            cut = len(text)
+            if cut > self.head and (self._cursor.at_end or cut > self.head + self.tail):
+                cut = text.rfind("\n", 0, self.head) + 1 or self.head
+            self._start, self._end = text[:cut], text[cut:]
         over = len(self._end) - self.tail
         if over > 0:
             cut = self._end.find("\n", over) + 1 or over
             gone, self._end = self._end[:cut], self._end[cut:]
             self.dropped[0] += len(gone)
             self.dropped[1] += gone.count("\n")
+
+    @property
+    def open(self):
+        """Whether the text ends with a line that is being rewritten."""
+        self._merge()
+        return not self._cursor.at_end
 
     def text(self):
         """Return the kept text, with a line about the dropped part."""
@@ -56,19 +68,6 @@ class Text:
             return self._start + self._end
         note = f"[... {self.dropped[0]:,} characters ({self.dropped[1]:,} lines) are not shown ...]"
         return f"{self._start}{note}\n{self._end}"
-
-
-def _rewrite(text):
-    if "\r" not in text:
-        return text
-    lines = text.replace("\r\n", "\n").split("\n")
-    # A carriage return at the very end waits for what overwrites the line.
-    return "\n".join(line if "\r" not in line else _last(line) for line in lines)
-
-
-def _last(line):
-    kept = line.rstrip("\r").rpartition("\r")[2]
-    return kept + ("\r" if line.endswith("\r") else "")
 
 
 class Bundle:
@@ -130,6 +129,11 @@ class Transcript:
     def write(self, rank, stream, text):
         """Take text that a rank wrote to "stdout" or "stderr"."""
         items = self._list(rank)
+        self.changed = True
+        bar = next((i for i in reversed(items[-_NEAR:]) if isinstance(i, Text) and i.stream == stream), None)
+        if bar is not None and bar is not items[-1] and bar.open:
+            bar.add(text)  # a progress bar stays where it is, whatever comes after it in other ways
+            return
         if not items or not isinstance(items[-1], Text) or items[-1].stream != stream:
             # A rank that often changes its stream gets no more room than others.
             used = sum(i.head + i.tail for i in items if isinstance(i, Text) and i.dropped[0])
@@ -138,7 +142,6 @@ class Transcript:
         if len(items) > 400:
             del items[200:300]
             items.insert(200, _note("[... 100 pieces of output are not shown ...]\n"))
-        self.changed = True
 
     def display(self, rank, data, display_id, update):
         """Take a MIME bundle; update: in place of those with the same display_id."""
@@ -166,8 +169,12 @@ class Transcript:
     def _groups(self, merge):
         """Yield (ranks, their items), in the order of ranks; merge: ranks with the same output together."""
         groups = {}
-        for rank in sorted(r for r, items in self.items.items() if items):
-            items = self.items[rank]
+        for rank in sorted(self.items):
+            items = [
+                i for i in self.items[rank] if not isinstance(i, Text) or i.text()
+            ]  # a bar may have removed itself
+            if not items:
+                continue
             key = rank
             if merge and all(isinstance(i, Text) for i in items):
                 key = tuple((i.stream, i.text()) for i in items)

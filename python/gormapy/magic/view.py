@@ -9,13 +9,14 @@ from IPython.display import publish_display_data
 
 from .._resident.errors import ranges
 from .ansi import without_colors
-from .transcript import Transcript
+from .transcript import Text, Transcript
 
 # Jupyter's server drops output at more than 1 MB/s; every update sends all of it again.
 _BYTES_PER_SECOND = 250_000
 _UPDATE_EVERY = 0.15
 # Most cells end sooner: they are shown by one message, which front ends without updates understand too.
 _FIRST_AFTER = 0.25
+_REST = 1 << 20  # characters of lines that are not complete
 
 
 class NotebookView:
@@ -95,11 +96,16 @@ class _Lines(Transcript):
         return self.before
 
     def write(self, rank, stream, text):
-        """Print the lines of the text."""
-        text = self._rest.pop((rank, stream), "") + text
-        *lines, rest = text.split("\n")
-        if rest:
-            self._rest[rank, stream] = rest[-4000:]
+        """Print the lines of the text; those that are rewritten, when they are complete."""
+        rest = self._rest.pop((rank, stream), None) or Text(stream, _REST)
+        rest.add(text)
+        if rest.open:
+            self._rest[rank, stream] = rest
+            return
+        *lines, last = rest.text().split("\n")
+        if last:
+            self._rest[rank, stream] = Text(stream, _REST)
+            self._rest[rank, stream].add(last[-4000:])
         for line in lines:
             self._print(rank, stream, line)
 
@@ -123,7 +129,8 @@ class _Lines(Transcript):
     def finish(self):
         """Print incomplete lines, and failures."""
         for (rank, stream), rest in list(self._rest.items()):
-            self._print(rank, stream, rest)
+            for line in rest.text().rstrip("\n").split("\n"):
+                self._print(rank, stream, line)
         self._rest.clear()
         for ranks, text in self._failures():
             for line in without_colors(text).rstrip("\n").split("\n"):
