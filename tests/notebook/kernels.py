@@ -32,6 +32,7 @@ class Outcome:
     traceback: str = ""
     seconds: float = 0.0
     updates: int = 0
+    clears: int = 0
 
     @property
     def text(self):
@@ -169,6 +170,10 @@ class Kernel:
                 for data in by_id[content["transient"]["display_id"]]:
                     data.clear()
                     data.update(content["data"])
+            elif kind == "clear_output":
+                outcome.clears += 1
+                outcome.outputs.clear()
+                by_id.clear()
             elif kind == "error":
                 outcome.error, outcome.value = content["ename"], content["evalue"]
                 outcome.traceback = "\n".join(content["traceback"])

@@ -61,6 +61,8 @@ def saved(found):
             for outputs in (plain, updated):
                 outputs.append(nbformat.v4.output_from_msg(message))
             ids.setdefault(content.get("transient", {}).get("display_id"), []).append(updated[-1])
+        elif kind == "clear_output":
+            plain.clear(), updated.clear(), ids.clear()
         elif kind == "update_display_data":
             for output in ids[content["transient"]["display_id"]]:
                 output["data"], output["metadata"] = content["data"], content["metadata"]
@@ -73,7 +75,8 @@ def test_messages_are_legal_and_notebooks_valid(kernel):
         found = messages(kernel, code)
         kinds = {m["msg_type"] for m in found}
         assert kinds <= {
-            "status", "execute_input", "stream", "display_data", "update_display_data", "execute_result", "error"
+            "status", "execute_input", "stream", "display_data", "update_display_data", "execute_result", "error",
+            "clear_output",
         }, f"{name}: {kinds}"  # fmt: skip
         for message in found:
             content = message["content"]

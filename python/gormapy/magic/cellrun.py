@@ -1,9 +1,16 @@
 """One cell on the ranks of a session."""
 
+import time
+
 from .._resident.errors import RanksError, ranks_text
 from .._resident.watched import Watched, capital
 from .._resident.watched import failed as failed_by
+from . import progress
 from .errors import CellInterrupted, CellTimeout, MPICellError
+
+_EVERY = 1.0  # seconds between two lines about the progress
+_STILL = 0.5  # if all ranks have stood still for this time, there may be a deadlock, which will be told
+_SILENT = 1.0  # seconds after which a rank counts as one that does not answer
 
 
 class CellRun(Watched):
@@ -12,6 +19,23 @@ class CellRun(Watched):
     interrupted = CellInterrupted
     timed_out = CellTimeout
     lost = " All ranks were ended, and their state is lost; the next cell starts new ones."
+
+    def __init__(self, *arguments, progress_after=0.0, **options):
+        super().__init__(*arguments, **options)
+        self.progress_at = progress_after or float("inf")
+
+    def _step(self):
+        super()._step()
+        now = time.monotonic()
+        if self.stopped is not None or not self.running or now - self.begun < self.progress_at:
+            return
+        seen = self.sightings.values()
+        if all(s.still(_STILL) for s in seen):
+            return
+        self.progress_at = now - self.begun + _EVERY
+        late = now - self.looked > _SILENT
+        silent = [s.rank for s in seen if late and s.ask != self.asked]
+        self.view.progress(progress.line(now - self.begun, seen, silent))
 
     def conclude(self):
         """Show failures, reset communication if ranks ended differently, and return the error to raise, or None."""

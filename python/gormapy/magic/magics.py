@@ -43,6 +43,9 @@ class MPIMagics(Magics):
         config=True
     )
     output_limit = Int(60_000, help="How many characters of each rank's output are shown.").tag(config=True)
+    progress_after = Float(
+        2.0, help="Seconds after which a line shows what the ranks of a running cell do; 0: never."
+    ).tag(config=True)
     default_ranks = Int(4, help="How many ranks %%mpi starts without -n.").tag(config=True)
 
     def __init__(self, shell):
@@ -147,12 +150,14 @@ class MPIMagics(Magics):
             result = self.shell.run_cell(body, store_history=False)
             if not result.success:
                 raise MPICellError("the cell failed in the kernel (--local), and was not run on the ranks")
-        view = view_for(self.shell, self.output_limit)
+        view = view_for(self.shell, self.output_limit, not opt.local and _whole_cell(self.shell, body))
         error = None
         try:
             error = self._run(opt, line, body, view)
         except RanksError as failure:
             error = failure
+        finally:
+            view.refresh(final=True)
         if error is None:
             return
         if opt.allow_errors and isinstance(error, RanksError):
@@ -167,7 +172,14 @@ class MPIMagics(Magics):
             session.show_in(view.transcript, view.transcript.earlier(session.since) if session.since else None)
             session.since = f"In [{_number(self.shell)}]"
             try:
-                run = CellRun(session, view, opt.ranks, self.deadlock_after, timeout=opt.timeout)
+                run = CellRun(
+                    session,
+                    view,
+                    opt.ranks,
+                    self.deadlock_after,
+                    timeout=opt.timeout,
+                    progress_after=self.progress_after,
+                )
                 traced = opt.trace is not None
                 begun = session.clocks() if traced else None
                 code = _numbered(line, body)
@@ -368,6 +380,13 @@ def _numbered(line, body):
     if first.startswith("%%") or first[:1].isspace():
         return body  # a magic has to be in the first line, which also determines the indentation
     return f"#%%mpi {line}".rstrip() + "\n" + body
+
+
+def _whole_cell(shell, body):
+    """Return whether the running cell of the notebook is this %%mpi alone."""
+    inputs = getattr(getattr(shell, "history_manager", None), "input_hist_raw", None) or [""]
+    raw = inputs[-1].strip()
+    return raw.startswith("%%mpi") and raw.partition("\n")[2].strip() == body.strip()
 
 
 def _memory(pid):

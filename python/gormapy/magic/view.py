@@ -5,7 +5,7 @@ import time
 import uuid
 from html import escape
 
-from IPython.display import publish_display_data
+from IPython.display import clear_output, publish_display_data
 
 from .._resident.errors import ranges
 from .ansi import without_colors
@@ -16,23 +16,36 @@ _BYTES_PER_SECOND = 250_000
 _UPDATE_EVERY = 0.15
 # Most cells end sooner: they are shown by one message, which front ends without updates understand too.
 _FIRST_AFTER = 0.25
+# With more output than this an update each second is too much.
+_WITH_PROGRESS = 100_000
+_SMALL = "font-size:12px;opacity:.75;margin:2px 0"
 _REST = 1 << 20  # characters of lines that are not complete
 
 
 class NotebookView:
-    """Output in a notebook: a display that groups all output by rank, updated when output arrives."""
+    """Output in a notebook: a display that groups all output by rank, updated when output arrives.
 
-    def __init__(self, limit):
+    clears: nothing but this view shows anything in the cell, so it may clear the cell's output and show its own again.
+    """
+
+    def __init__(self, limit, clears=False):
         self.transcript = Transcript(limit)
         self._id = None
         self._due = None  # time of the next update
         self._shown = ""
+        self._clears = clears
+        self._line = ""  # about the progress
+        self._alone = False  # the display has never had anything but such lines
+        self._said = []  # what was shown beside the display
 
     def refresh(self, final=False):
-        """Show new output; final: all of it, at once."""
+        """Show new output; final: all of it, at once, and no progress any more."""
         t = self.transcript
         now = time.monotonic()
-        if not t and self._id is None:
+        if final:
+            self._line = ""
+        if not t and not self._line and (self._alone or self._id is None):
+            self._retract()
             return
         if self._due is None:
             self._due = now + _FIRST_AFTER
@@ -40,23 +53,50 @@ class NotebookView:
             return
         t.changed = False
         html, text = t.html(merge=final), t.text(merge=final)
+        if self._line:
+            html += f'<div class="gormapy-progress" style="{_SMALL}">{escape(self._line)}</div>'
+            text = f"{text}\n{self._line}" if text else self._line
         if html == self._shown:
             return
+        self._alone = not t and (self._alone or self._id is None)
         self._shown = html
         update, self._id = self._id is not None, self._id or f"gormapy-{uuid.uuid4().hex}"
         publish_display_data({"text/html": html, "text/plain": text}, transient={"display_id": self._id}, update=update)
         self._due = now + max(_UPDATE_EVERY, (len(html) + len(text)) / _BYTES_PER_SECOND)
 
+    def progress(self, line):
+        """Show a line about the running cell, below its output, until there is a remark or the last refresh."""
+        # Without output the line can't be taken away again unless all that the cell shows is this view's.
+        if (self.transcript or self._clears) and len(self._shown) < _WITH_PROGRESS:
+            self._line = line
+            self.transcript.changed = True
+
+    def _retract(self):
+        """Remove a display that has nothing but the progress."""
+        self._line = ""
+        if self._alone:
+            clear_output()
+            self._id, self._due, self._shown, self._alone = None, None, "", False
+            for data in self._said:
+                publish_display_data(data)
+
+    def _beside(self, data):
+        """Show something else than the output of the ranks."""
+        if not self.transcript:
+            self._retract()
+        self._said.append(data)
+        publish_display_data(data)
+
     def say(self, text):
         """Show a remark of gormapy."""
         html = f'<div class="gormapy-note" style="font-style:italic;opacity:.85;margin:3px 0">{escape(text)}</div>'
-        publish_display_data({"text/html": html, "text/plain": text})
+        self._beside({"text/html": html, "text/plain": text})
 
     def report(self, report, title, kind):
         """Show which rank waits for which, as a picture and a table."""
-        publish_display_data({"image/svg+xml": report.svg(title.partition(":")[0]), "text/plain": f"<{title}>"})
+        self._beside({"image/svg+xml": report.svg(title.partition(":")[0]), "text/plain": f"<{title}>"})
         html = f'<div class="gormapy-{kind}">{report.html(title)}</div>'
-        publish_display_data({"text/html": html, "text/plain": f"{title}\n{report.text()}"})
+        self._beside({"text/html": html, "text/plain": f"{title}\n{report.text()}"})
 
 
 class TerminalView:
@@ -71,6 +111,9 @@ class TerminalView:
             self.transcript.before.finish()
         if final:
             self.transcript.finish()
+
+    def progress(self, line):
+        """Show nothing: lines stay on a terminal."""
 
     def say(self, text):
         """Show a remark of gormapy."""
@@ -138,6 +181,8 @@ class _Lines(Transcript):
         self.errors.clear()
 
 
-def view_for(shell, limit):
+def view_for(shell, limit, clears=False):
     """Return the view that suits the front end of an IPython shell."""
-    return (NotebookView if getattr(shell, "kernel", None) is not None else TerminalView)(limit)
+    if getattr(shell, "kernel", None) is None:
+        return TerminalView(limit)
+    return NotebookView(limit, clears)
