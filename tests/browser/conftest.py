@@ -8,7 +8,6 @@ from support import chromium
 @pytest.fixture(scope="session")
 def browser():
     """A Chromium without a window."""
-    pytest.importorskip("jupyterlab", reason="JupyterLab is not installed: run 'make test-browser'")
     api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: run 'make test-browser'")
     if not chromium.find():
         pytest.skip("there is no Chromium on PATH: install the distribution's package chromium")
@@ -19,6 +18,7 @@ def browser():
 @pytest.fixture(scope="session")
 def server(tmp_path_factory):
     """A JupyterLab server for all tests."""
+    pytest.importorskip("jupyterlab", reason="JupyterLab is not installed: run 'make test-browser'")
     with lab.Server(tmp_path_factory.mktemp("lab")) as server:
         yield server
 

@@ -110,6 +110,23 @@ def test_figures_become_pictures_in_their_place(four):
     assert out.html.index("before") < out.html.index("data:image") < out.html.index("after")
 
 
+def test_pictures_of_several_ranks_are_columns(four):
+    code = """%%mpi
+from IPython.display import SVG, display
+print('text of', rank)
+if rank != 2: display(SVG('<svg xmlns="http://www.w3.org/2000/svg" width="900" height="9"><circle r="5"/></svg>'))"""
+    out = four.run(code).check()
+    first, rest = out.html.split('<div class="gormapy-columns"')
+    assert first.count('"gormapy-rank"') == 0 and "grid-template-columns:repeat(auto-fit" in rest
+    assert (
+        rest.count("flex-direction:column") == 2
+    )  # ranks 0 and 1; those after a rank without a picture have no neighbour
+    assert rest.index('data-ranks="1"') < rest.index("</div></div></div></div>") < rest.index('data-ranks="2"')
+    assert [out.of(r)[0] for r in range(4)] == [f"text of {r}" for r in range(4)]  # the plain form is as ever
+    assert "gormapy-columns" not in four.run(code.replace("%%mpi", "%%mpi --ranks 1")).check().html
+    assert "gormapy-columns" not in four.run("%%mpi\nprint(rank)").check().html
+
+
 def test_figures_of_a_cell_without_show(four):
     out = four.run("%%mpi --ranks 0\nimport matplotlib.pyplot as plt\nplt.plot([1, 2]);", timeout=120).check()
     assert out.html.count("data:image/png") == 1 and out.of(0) == ["<Figure size 640x480 with 1 Axes>"]

@@ -1,6 +1,7 @@
 """The output of a cell's ranks, grouped by rank, as HTML and as text."""
 
 import base64
+import itertools
 from html import escape
 
 from .._resident.errors import ranges, ranks_text
@@ -12,6 +13,7 @@ from .rows import Cursor
 _COLORS = ("#4c82bd", "#cf7016", "#429b4a", "#a866a0", "#7a74d6", "#2f9690", "#a0745a", "#85807c")
 _NEAR = 20  # how many pieces of output may come after the first line of a progress bar while it is rewritten
 _IMAGES = ("image/png", "image/jpeg", "image/gif")
+_COLUMNS = "display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,320px),1fr));gap:0 12px"
 _PRE = (
     "margin:0;padding:0;border:0;background:none;white-space:pre-wrap;overflow-wrap:anywhere;font-size:inherit;"
     "line-height:1.4;font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace)"
@@ -75,6 +77,11 @@ class Bundle:
 
     def __init__(self, data, display_id):
         self.data, self.display_id = data, display_id
+
+    @property
+    def picture(self):
+        """Whether a browser shows a picture."""
+        return "text/html" not in self.data and any(mime in self.data for mime in ("image/svg+xml", *_IMAGES))
 
     def text(self):
         """Return the plain form."""
@@ -190,10 +197,9 @@ class Transcript:
     def html(self, merge=False):
         """Return all of it as HTML."""
         out = ['<div class="gormapy-output" style="font-size:13px">']
-        for ranks, items in self.before._groups(merge) if self.before is not None else ():
-            out.append(_block(ranks, "".join(_item_html(i) for i in items), since=self.since))
-        for ranks, items in self._groups(merge):
-            out.append(_block(ranks, "".join(_item_html(i) for i in items)))
+        if self.before is not None:
+            out += _blocks(self.before._groups(merge), self.since)
+        out += _blocks(self._groups(merge))
         for ranks, text in self._failures():
             body = f'<pre class="gormapy-traceback" style="{_PRE}">{to_html(text.rstrip())}</pre>'
             out.append(_block(ranks, body, failed=True))
@@ -227,13 +233,29 @@ def _item_html(item):
     return f'<pre class="gormapy-{item.stream}" style="{_PRE}{tint}">{to_html(text)}</pre>'
 
 
-def _block(ranks, body, failed=False, since=""):
+def _blocks(groups, since=""):
+    """Return the blocks of ranks; neighbours with pictures have columns, as many as the page is wide."""
+
+    def drawn(group):
+        return any(isinstance(item, Bundle) and item.picture for item in group[1])
+
+    out = []
+    for pictures, some in itertools.groupby(groups, drawn):
+        bodies = [(ranks, "".join(_item_html(i) for i in items)) for ranks, items in some]
+        columns = pictures and len(bodies) > 1
+        blocks = [_block(ranks, body, since=since, column=columns) for ranks, body in bodies]
+        out += [f'<div class="gormapy-columns" style="{_COLUMNS}">{"".join(blocks)}</div>'] if columns else blocks
+    return out
+
+
+def _block(ranks, body, failed=False, since="", column=False):
     color = "#d0483a" if failed else _COLORS[ranks[0] % len(_COLORS)] if len(ranks) == 1 else "#7f8c8d"
     kind = "gormapy-rank gormapy-failed" if failed else "gormapy-rank gormapy-earlier" if since else "gormapy-rank"
     after = f'<div style="font-weight:400;font-style:italic">after {since}</div>' if since else ""
+    outer, inner = (";flex-direction:column;min-width:0", ";overflow-x:auto") if column else ("", "")
     return (
-        f'<div class="{kind}" data-ranks="{ranges(ranks)}" style="display:flex;border-left:3px solid {color};'
+        f'<div class="{kind}" data-ranks="{ranges(ranks)}" style="display:flex{outer};border-left:3px solid {color};'
         f'margin:2px 0;padding:1px 0 1px 8px"><div class="gormapy-label" style="flex:0 0 auto;min-width:5.2em;'
         f'padding-right:.8em;line-height:1.4;font-weight:600;color:{color}">{ranks_text(ranks)}{after}</div>'
-        f'<div class="gormapy-body" style="flex:1 1 auto;min-width:0">{body}</div></div>'
+        f'<div class="gormapy-body" style="flex:1 1 auto;min-width:0{inner}">{body}</div></div>'
     )
