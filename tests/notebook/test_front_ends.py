@@ -103,6 +103,39 @@ def test_messages_are_legal_and_notebooks_valid(kernel):
     assert again.cells == book.cells
 
 
+LONG = "%%mpi\nfor i in range(3):\n    print(i, flush=True); time.sleep(0.5)\nif rank == 1: 1 / 0"
+
+
+@pytest.mark.parametrize("why", ["setting", "old messages"])
+def test_front_ends_without_updates_show_all_output_at_the_end(kernel, why):
+    kernel.run(SETUP).check()
+    kernel.run("%config MPIMagics.progress_after = 0.5").check()
+    if why == "setting":
+        kernel.run("%config MPIMagics.live_output = False").check()
+    else:
+        new = kernel.client.session.msg_header
+        kernel.client.session.msg_header = lambda kind: {**new(kind), "version": "5.0"}
+    for code in (LONG, CELLS["death"], SETUP, CELLS["deadlock"], "%%mpi --timeout 2\nprint(1)\ntime.sleep(50)"):
+        found = messages(kernel, code)
+        assert not {m["msg_type"] for m in found} & {"update_display_data", "clear_output"}
+        plain, updated = saved(found)
+        assert plain == updated
+        if code == LONG:
+            words = plain[0]["data"]["text/plain"]
+            assert words.startswith("[0, 2-3] 0\n") or words.startswith("[0-3] 0\n[0-3] 1\n[0-3] 2\n"), words
+            assert "\n[1] ZeroDivisionError" in words and plain[0]["data"]["text/html"].count(">0\n1\n2<") >= 1
+        if "print(1)" in code:
+            assert any(o.get("data", {}).get("text/plain", "").startswith("[0-3] 1") for o in plain)
+
+
+def test_captured_cells_keep_the_output_once(kernel):
+    kernel.run(SETUP).check()
+    kernel.run("%%capture kept\n" + LONG.replace("1 / 0", "print('one')")).check()
+    assert kernel.run("len(kept.outputs)").check().text == "1"
+    out = kernel.run("kept()").check()
+    assert out.of(1) == ["0", "1", "2", "one"] and out.of(3) == ["0", "1", "2"]
+
+
 def test_two_notebooks_at_once(tmp_path):
     folders = [tmp_path / "one", tmp_path / "two"]
     for folder in folders:

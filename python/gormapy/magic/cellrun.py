@@ -54,7 +54,7 @@ class CellRun(Watched):
         for number, failure in told.items():
             text = failure["text"] or f"{failure['ename']}: {failure['evalue']}"
             self.view.transcript.fail(number, text)
-        self.view.refresh(final=True)
+        self.view.finish()
         if left and len(left) < len(self.ranks):
             self.view.say(f"{capital(ranks_text(left))} left the cell by sys.exit().")
         differ = failed and (len(failed) < len(session.ranks) or len({_place(f) for f in failed.values()}) > 1)

@@ -10,7 +10,7 @@ import threading
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
-from traitlets import Float, Int
+from traitlets import Enum, Float, Int
 
 from .._resident.errors import RanksError, ranks_text
 from .._resident.session import Session
@@ -43,6 +43,12 @@ class MPIMagics(Magics):
         config=True
     )
     output_limit = Int(60_000, help="How many characters of each rank's output are shown.").tag(config=True)
+    live_output = Enum(
+        ("auto", True, False),
+        "auto",
+        help="Whether output is shown while a cell runs, and updated; False: all at its end, for front ends that don't "
+        "update displays; 'auto': the same in %%capture, and for front ends with messages older than 5.1.",
+    ).tag(config=True)
     progress_after = Float(
         2.0, help="Seconds after which a line shows what the ranks of a running cell do; 0: never."
     ).tag(config=True)
@@ -97,7 +103,7 @@ class MPIMagics(Magics):
             view = view_for(self.shell, self.output_limit)
             session.show_in(view.transcript, view.transcript.earlier(session.since))
             session.sink = None
-            view.refresh(final=True)
+            view.finish()
 
     @contextlib.contextmanager
     def _counted(self):
@@ -150,14 +156,15 @@ class MPIMagics(Magics):
             result = self.shell.run_cell(body, store_history=False)
             if not result.success:
                 raise MPICellError("the cell failed in the kernel (--local), and was not run on the ranks")
-        view = view_for(self.shell, self.output_limit, not opt.local and _whole_cell(self.shell, body))
+        clears = not opt.local and _whole_cell(self.shell, body)
+        view = view_for(self.shell, self.output_limit, clears, self.live_output)
         error = None
         try:
             error = self._run(opt, line, body, view)
         except RanksError as failure:
             error = failure
         finally:
-            view.refresh(final=True)
+            view.finish()
         if error is None:
             return
         if opt.allow_errors and isinstance(error, RanksError):

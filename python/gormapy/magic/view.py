@@ -5,6 +5,7 @@ import time
 import uuid
 from html import escape
 
+from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.display import clear_output, publish_display_data
 
 from .._resident.errors import ranges
@@ -18,6 +19,7 @@ _UPDATE_EVERY = 0.15
 _FIRST_AFTER = 0.25
 # With more output than this an update each second is too much.
 _WITH_PROGRESS = 100_000
+_UPDATES_SINCE = (5, 1)  # the version of Jupyter's messages that have update_display_data
 _SMALL = "font-size:12px;opacity:.75;margin:2px 0"
 _REST = 1 << 20  # characters of lines that are not complete
 
@@ -25,21 +27,30 @@ _REST = 1 << 20  # characters of lines that are not complete
 class NotebookView:
     """Output in a notebook: a display that groups all output by rank, updated when output arrives.
 
+    live: without it output is shown once, by `finish`, for front ends that can't update it.
     clears: nothing but this view shows anything in the cell, so it may clear the cell's output and show its own again.
     """
 
-    def __init__(self, limit, clears=False):
+    def __init__(self, limit, clears=False, live=True):
         self.transcript = Transcript(limit)
         self._id = None
         self._due = None  # time of the next update
         self._shown = ""
-        self._clears = clears
+        self._clears, self._live = clears, live
         self._line = ""  # about the progress
         self._alone = False  # the display has never had anything but such lines
         self._said = []  # what was shown beside the display
 
     def refresh(self, final=False):
         """Show new output; final: all of it, at once, and no progress any more."""
+        if self._live:
+            self._refresh(final)
+
+    def finish(self):
+        """Show the output when there will be no more."""
+        self._refresh(final=True)
+
+    def _refresh(self, final):
         t = self.transcript
         now = time.monotonic()
         if final:
@@ -67,7 +78,7 @@ class NotebookView:
     def progress(self, line):
         """Show a line about the running cell, below its output, until there is a remark or the last refresh."""
         # Without output the line can't be taken away again unless all that the cell shows is this view's.
-        if (self.transcript or self._clears) and len(self._shown) < _WITH_PROGRESS:
+        if self._live and (self.transcript or self._clears) and len(self._shown) < _WITH_PROGRESS:
             self._line = line
             self.transcript.changed = True
 
@@ -111,6 +122,10 @@ class TerminalView:
             self.transcript.before.finish()
         if final:
             self.transcript.finish()
+
+    def finish(self):
+        """Show what is left."""
+        self.refresh(final=True)
 
     def progress(self, line):
         """Show nothing: lines stay on a terminal."""
@@ -181,8 +196,19 @@ class _Lines(Transcript):
         self.errors.clear()
 
 
-def view_for(shell, limit, clears=False):
+def _updates(shell):
+    """Return whether the front end may know updates of displays; no front end says so."""
+    if isinstance(shell.display_pub, CapturingDisplayPublisher):  # %%capture keeps each update as one more output
+        return False
+    try:
+        version = shell.kernel.get_parent()["header"]["version"]
+        return tuple(int(part) for part in version.split(".")[:2]) >= _UPDATES_SINCE
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return True
+
+
+def view_for(shell, limit, clears=False, live="auto"):
     """Return the view that suits the front end of an IPython shell."""
     if getattr(shell, "kernel", None) is None:
         return TerminalView(limit)
-    return NotebookView(limit, clears)
+    return NotebookView(limit, clears, _updates(shell) if live == "auto" else live)
