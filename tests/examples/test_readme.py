@@ -81,6 +81,7 @@ HELLO = PROGRAMS[0].code
 # Commands that take minutes or change the machine, and what runs them in their place.
 ELSEWHERE = {
     "pip install .": "tests/packaging/test_install.py",
+    "pip install 'WHEEL[notebook]' ipykernel": "tests/packaging/test_first_minute.py",
     **dict.fromkeys(
         (
             "pytest --mpi -n 4",
@@ -91,6 +92,8 @@ ELSEWHERE = {
         "tests/testing/test_the_page.py",
     ),
 }
+# Programs that make test does not have; make test-wheels does what the pages show.
+CONTAINERS = {"docker": "tests/packaging/wheels/containers.py", "apptainer": "tests/packaging/wheels/containers.py"}
 SHORTER = {"python -m gormapy.bench": "--sizes 8,4096 --budget 0.02 --sync flush"}
 
 
@@ -100,7 +103,8 @@ def test_readme_is_short():
 
 def test_every_kind_of_block_is_run():
     """A block of a kind that no test runs would be a promise that nobody keeps."""
-    assert {block.kind for block in BLOCKS} == {"python", "ipython", "console", "text"}
+    recipes = {"dockerfile", "singularity"}  # tests/packaging/wheels builds them
+    assert {block.kind for block in BLOCKS} == {"python", "ipython", "console", "text"} | recipes
     assert [str(block) for block in BLOCKS if block.kind == "text"] == ["README.md-1"]  # the picture
     fences = sum(line.startswith("```") for page in PAGES if page != ON_HOSTS for line in text(page).splitlines())
     assert fences == 2 * len(BLOCKS)
@@ -168,8 +172,9 @@ def test_cells_of_the_readme_are_those_of_their_page():
     shown = [block.code for block in CELLS if block.page == README]
     there = [block.code for block in CELLS if block.page == DOCS / "notebooks.md"]
     assert shown and shown == there[: len(shown)]
-    assert shown == [block.code for block in CELLS if block.page == DOCS / "colab.md"]
-    assert len(CELLS) == 2 * len(shown) + len(there)
+    for page in ("colab.md", "first-minute.md"):
+        assert shown == [block.code for block in CELLS if block.page == DOCS / page]
+    assert len(CELLS) == 3 * len(shown) + len(there)
 
 
 @pytest.mark.parametrize("commands", CONSOLES, ids=[commands[0] for commands in CONSOLES])
@@ -197,8 +202,8 @@ def run(command, folder):
     if program == "make":
         assert {word for word in arguments if "=" not in word} <= targets(), command
         return
-    if command in ELSEWHERE:
-        assert (ROOT / ELSEWHERE[command]).exists()
+    if command in ELSEWHERE or program in CONTAINERS:
+        assert (ROOT / (ELSEWHERE.get(command) or CONTAINERS[program])).exists()
         return
     for start, shorter in SHORTER.items():
         arguments += shlex.split(shorter) if command.startswith(start) else []

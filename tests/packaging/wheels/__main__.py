@@ -7,6 +7,8 @@
   testing   Debian testing: newer Pythons and the newest glibc; needs root
   oldest    the oldest Debian that there is: the binaries are loaded by an older glibc; needs root
   aarch64   an emulated machine with a kernel of its own: gormapy on 1 and 2 ranks
+  docker    the image of docs/containers/Dockerfile, under Docker's daemon with its seccomp profile, and without; needs root
+  apptainer the image of docs/containers/gormapy.def; needs root
 
 Roots and kernels are kept in .cache/wheels.
 """
@@ -22,6 +24,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+import containers  # noqa: E402
 import guest  # noqa: E402
 import roots  # noqa: E402
 from every_python import interpreters  # noqa: E402
@@ -133,7 +136,52 @@ def aarch64():
             failed.append(f"aarch64, {suite_name}")
 
 
+# What the rank sees of the other one's memory.
+WAY = (
+    "from gormapy import MPI; from gormapy._ext import core; import numpy as np;"
+    "win = MPI.Win.Create(np.zeros(4), 8, comm=MPI.COMM_WORLD); print(core.WinPath(win._h, 1 - MPI.COMM_WORLD.rank)); win.Free()"
+)
+
+
+def docker():
+    with containers.daemon(CACHE) as run:
+        say("docs/containers/Dockerfile, by Docker", run("version", "--format", "{{.Server.Version}}").strip())
+        containers.docker_image(run, CACHE, DIST)
+        words = ["run", "--rm", "--network", "none", "--cpus", "2", "-v", f"{HERE}:/suite:ro"]
+        assert "container  docker" in run(*words, "gormapy")
+        # Docker's profile has allowed copies since version 23.
+        profile = "message" if int(run("version", "--format", "{{.Server.Version}}").partition(".")[0]) < 23 else "copy"
+        for options, way in (
+            ([], profile),
+            (["--user", "1000:1000", "--cap-drop", "ALL", "--read-only", "--tmpfs", "/tmp"], profile),
+            (["--security-opt", "seccomp=unconfined"], "copy"),
+        ):
+            say("docker run", *options)
+            found = run(*words, *options, "gormapy", "mpiexec", "-n", "2", "python", "-c", WAY).split()
+            say("puts to memory that is not shared:", *sorted(set(found)))
+            if found != [way] * 2:
+                failed.append("docker, copies")
+            if options[:1] != ["--security-opt"]:
+                print(run(*words, *options, "gormapy", "python", "/suite/suite.py", "/usr/local/bin/mpiexec"), end="")
+
+
+def apptainer():
+    words = containers.apptainer(CACHE)
+    say("docs/containers/gormapy.def")
+    containers.image(CACHE)
+    (CACHE / "gormapy.sif").unlink(missing_ok=True)
+    base, made = (f"/clone/.cache/wheels/{name}" for name in ("python", "gormapy.sif"))
+    build = ["build", "--build-arg", "bootstrap=localimage", "--build-arg", f"image={base}", made]
+    suite("apptainer build", *words(*build, "docs/containers/gormapy.def"))
+    launcher = "/usr/local/bin/mpiexec"
+    suite(
+        "apptainer",
+        *words("run", "--bind", "/clone", made, "python", f"/clone/{HERE.relative_to(ROOT)}/suite.py", launcher),
+    )
+
+
 PLACES = {"here": here, "colab": colab, "testing": testing, "oldest": oldest, "aarch64": aarch64}
+PLACES |= {"docker": docker, "apptainer": apptainer}
 
 
 def main(names):
