@@ -1,6 +1,7 @@
 """Free and Disconnect while operations are under way: MPI lets them complete."""
 
 import pytest
+from support.mpirun import COLLECT_OFTEN
 from support.programs import beside
 
 program = beside(__file__)
@@ -45,4 +46,4 @@ def test_many_with_receives(ranks):
 
 
 def test_offers_that_nobody_receives(mpirun):
-    mpirun(2, program.offers_that_nobody_receives)
+    mpirun(2, program.offers_that_nobody_receives, env=COLLECT_OFTEN)

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from support.mpirun import COLLECT_OFTEN
 from support.programs import beside
 
 program, measured = beside(__file__), beside(__file__, "measured")
@@ -13,10 +14,6 @@ MIB = 1 << 20
 
 # make leaks makes everything a million times, and spawns a thousand times.
 WHOLE = os.environ.get("LEAKS") == "whole"
-
-
-# Go collects the core's garbage when there are 16 MiB of it (gocore/mpi/heap.go), which would be taken for a leak.
-COLLECT_OFTEN = {"GOGC": "20"}
 
 
 def measure(mpirun, kind, ranks, times):

@@ -80,6 +80,11 @@ def divide(layout):
     ASKED["GORMAPY_JOB_NODES"] = layout
 
 
+# For jobs that look how much memory they use: Go collects the core's garbage when there are 16 MiB of it
+# (gocore/mpi/heap.go), which would be taken for a leak.
+COLLECT_OFTEN = {"GOGC": "20"}
+
+
 def environment(env=None):
     """Return the environment of a job; a value of None takes a variable away."""
     merged = {k: v for k, v in os.environ.items() if not k.startswith(("GORMAPY_", "PMI_", "PMIX_", "SLURM_", "OMPI_"))}
