@@ -135,7 +135,7 @@ def test_binder_builds(source_distribution, bare, tmp_path):
     """What repo2docker runs for .binder, in the root of a clone, runs without a compiler."""
     shutil.unpack_archive(source_distribution, tmp_path)
     (clone,) = tmp_path.glob("gormapy-*")
-    shutil.copytree(ROOT / ".binder", clone / ".binder")
+    shutil.copytree(ROOT / ".binder", clone / ".binder", dirs_exist_ok=True)
     venv.create(tmp_path / "user", with_pip=True)
     python = tmp_path / "user" / "bin" / "python"
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", ".binder/requirements.txt"]
