@@ -23,8 +23,8 @@ func Wait(h int64, st *Status) (code Code) {
 	return r.wait(h, st, 0)
 }
 
-// WaitEach waits for all requests and then finishes them, one after the other, and stores their codes; done is how many have one. It returns
-// Interrupted, or 0 once all have. As long as one is under way none has been finished: a signal handler or another thread may ask for each.
+// WaitEach waits for all requests, then finishes them, one after the other, and stores their codes. *done counts those that have a code. It
+// returns 0 once all have, else Interrupted. As long as one is under way it finishes none: a signal handler may ask for each of them.
 func WaitEach(hs []int64, codes []int32, done *int32) Code {
 	if Await(hs[*done:]) == Interrupted {
 		return Interrupted

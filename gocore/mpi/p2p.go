@@ -302,8 +302,8 @@ func (c *Comm) awaitWhole(r *Request, source, tag int, wait *int64) Code {
 	})
 }
 
-// SendrecvObject is SendNow and then RecvObject, which a send that goes on, in *sending, does not keep from receiving. After an error without
-// *sending nothing has been received.
+// SendrecvObject is SendNow, and then RecvObject. If the message can't be sent at once, *sending is the request of its send, which the
+// caller waits for after the receive, also if that has failed.
 func SendrecvObject(comm, from, n, typ int64, dest, sendtag, source, tag int, addr, room int64, st *Status, msg, wait, sending *int64) (code Code) {
 	defer Contain(&code)
 	if _, e := probed(comm, source, tag); e != nil {

@@ -19,8 +19,9 @@ static PyObject *comm_send_object(HOT) {
   return sent;
 }
 
-/* The pickle of a message that has been received with the status st, which is filled in, and noted: added to what is sent, or alone. */
-static PyObject *receive(PyObject *pickle, const gm_status *st, PyObject *status, int add) {
+/* Hands the status st of a received pickle to the program and to the recording: there it is added to what the call sends, or stands
+   alone. */
+static PyObject *told(PyObject *pickle, const gm_status *st, PyObject *status, int add) {
   if (pickle && status && status != Py_None) ((StatusObject *)status)->st = *st;
   if (pickle && TRACING) trace_note_status(st, add);
   return pickle;
@@ -49,7 +50,7 @@ static PyObject *comm_recv_object(HOT) {
     FALL_BACK(CALL_RECV_OBJECT);
   gm_status st;
   NOTE_COMM(((CommObject *)self)->h, source, tag, 0);
-  return object_of(receive(receive_pickle(((CommObject *)self)->h, source, tag, &st), &st, a[3], 0), "recv");
+  return object_of(told(receive_pickle(((CommObject *)self)->h, source, tag, &st), &st, a[3], 0), "recv");
 }
 
 static PyObject *comm_sendrecv_object(HOT) {
@@ -65,7 +66,7 @@ static PyObject *comm_sendrecv_object(HOT) {
   if (!pickle) return NULL;
   PyObject *received = sendrecv_pickles(((CommObject *)self)->h, pickle, dest, send_tag, source, tag, &st);
   Py_DECREF(pickle);
-  return object_of(receive(received, &st, a[6], 1), "sendrecv");
+  return object_of(told(received, &st, a[6], 1), "sendrecv");
 }
 
 /* Collectives

@@ -40,15 +40,17 @@ static int plain(PyObject *o) {
          !(((RequestObject *)o)->kind & REQUEST_STEPPED);
 }
 
+/* Completes what needs nothing of Go: a null request, and a send that was complete when its call returned. */
+static int complete_here(int64_t h, gm_status *st) {
+  if (h != 0 && h != GM_REQUEST_SENT) return 0;
+  *st = (gm_status){.source = GM_ANY_SOURCE, .tag = GM_ANY_TAG};
+  return 1;
+}
+
 static int wait_for(RequestObject *r, gm_status *st) {
   int64_t h = r->h; /* another thread may wait for it as well, and be first */
-  int code;
-  if (h == GM_REQUEST_SENT) { /* answered without entering Go */
-    *st = (gm_status){.source = GM_ANY_SOURCE, .tag = GM_ANY_TAG};
-    code = 0;
-  } else {
-    RESTARTING(code, gm_wait(h, st));
-  }
+  int code = 0;
+  if (!complete_here(h, st)) RESTARTING(code, gm_wait(h, st));
   if (code == RAISED) return code;
   finish_request(r, h, code);
   if (TRACING && code == 0) trace_note_status(st, 1);
@@ -84,13 +86,8 @@ static PyObject *request_test(HOT) {
   RequestObject *r = (RequestObject *)self;
   int64_t h = r->h;
   int code = 0;
-  if (h == 0 || h == GM_REQUEST_SENT) { /* likewise */
-    *st = (gm_status){.source = GM_ANY_SOURCE, .tag = GM_ANY_TAG};
-    if (h == 0) Py_RETURN_TRUE;
-    done = 1;
-  } else {
-    WITHOUT_GIL(code = gm_test(h, st, &done));
-  }
+  if (!(done = complete_here(h, st))) WITHOUT_GIL(code = gm_test(h, st, &done));
+  if (h == 0) Py_RETURN_TRUE;
   if (done || code) finish_request(r, h, code);
   if (TRACING && done && !code) trace_note_status(st, 1);
   return code ? raise_code(code) : PyBool_FromLong(done);
