@@ -36,3 +36,7 @@ def test_nonblocking_ones_go_on_in_other_calls(ranks):
 
 def test_parts_that_are_too_long_for_their_own_rank(ranks, n):
     ranks(n, program.parts_that_are_too_long_for_their_own_rank)
+
+
+def test_places_beyond_the_buffer(ranks, n):
+    ranks(n, program.places_beyond_the_buffer)

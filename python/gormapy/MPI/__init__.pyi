@@ -2415,8 +2415,8 @@ class Comm:
         In an intercommunicator the data go from one group to the other: `root` is ROOT at the
         root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
+        sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
         not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
         accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -2443,8 +2443,8 @@ class Comm:
         In an intercommunicator the data go from one group to the other: `root` is ROOT at the
         root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
+        sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
         not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
         accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -2474,10 +2474,11 @@ class Comm:
         In an intercommunicator the data go from one group to the other: `root` is ROOT at the
         root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
-        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
-        accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
+        plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
+        bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
+        ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+        ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
         ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
@@ -2504,8 +2505,8 @@ class Comm:
         In an intercommunicator the data go from one group to the other: `root` is ROOT at the
         root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
+        sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
         not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
         accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -2534,10 +2535,11 @@ class Comm:
         In an intercommunicator the data go from one group to the other: `root` is ROOT at the
         root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
-        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
-        accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
+        plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
+        bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
+        ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+        ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
         ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
@@ -2563,7 +2565,7 @@ class Comm:
 
         In an intercommunicator the data come from the other group.
 
-        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+        Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
         ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
         allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
         collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
@@ -2592,12 +2594,12 @@ class Comm:
 
         In an intercommunicator the data come from the other group.
 
-        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
-        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-        that do not fit each other.
+        Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
+        if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
+        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+        gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
         >>> whole, counts, displacements = np.empty(3), [3], [0]
         >>> MPI.COMM_SELF.Allgatherv(np.ones(3), [whole, counts, displacements, MPI.DOUBLE])
@@ -2622,7 +2624,7 @@ class Comm:
 
         In an intercommunicator the data come from the other group.
 
-        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+        Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
         ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
         allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
         collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
@@ -2651,12 +2653,12 @@ class Comm:
 
         In an intercommunicator the data come from the other group.
 
-        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
-        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-        that do not fit each other.
+        Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
+        if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
+        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+        gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
         >>> got = np.empty(2)
         >>> MPI.COMM_SELF.Alltoallv([np.ones(2), [2], [0], MPI.DOUBLE], [got, [2], [0], MPI.DOUBLE])
@@ -2679,12 +2681,12 @@ class Comm:
 
         In an intercommunicator the data come from the other group.
 
-        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
-        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-        that do not fit each other.
+        Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
+        if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
+        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+        gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
         >>> got = np.empty(2)
         >>> MPI.COMM_SELF.Alltoallw([np.ones(2), [2], [0], [MPI.DOUBLE]], [got, [2], [0], [MPI.DOUBLE]])
@@ -2712,8 +2714,8 @@ class Comm:
         root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
         Errors: ERR_ROOT for a root that is not in the communicator; ERR_OP for an operation
-        that is null, or not for these elements; ERR_TRUNCATE if another rank sends more or
-        fewer bytes than this one expects; ERR_TYPE for a datatype that is not committed;
+        that is null, or not for these elements; ERR_TRUNCATE if a rank sends more or fewer
+        bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
         ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
         ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -2745,7 +2747,7 @@ class Comm:
         In an intercommunicator the data come from the other group.
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
-        another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+        a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
         that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
@@ -2777,7 +2779,7 @@ class Comm:
         In an intercommunicator the data come from the other group.
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
-        another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+        a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
         that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
@@ -2811,7 +2813,7 @@ class Comm:
         In an intercommunicator the data come from the other group.
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
-        another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+        a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
         that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
@@ -2857,8 +2859,8 @@ class Comm:
         In an intercommunicator the data go from one group to the other: `root` is ROOT at the
         root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
+        sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
         not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
         accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -2887,8 +2889,8 @@ class Comm:
         In an intercommunicator the data go from one group to the other: `root` is ROOT at the
         root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
+        sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
         not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
         accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -2912,10 +2914,11 @@ class Comm:
         In an intercommunicator the data go from one group to the other: `root` is ROOT at the
         root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
-        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
-        accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
+        plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
+        bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
+        ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+        ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
         ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
@@ -2937,8 +2940,8 @@ class Comm:
         In an intercommunicator the data go from one group to the other: `root` is ROOT at the
         root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
+        sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
         not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
         accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -2962,10 +2965,11 @@ class Comm:
         In an intercommunicator the data go from one group to the other: `root` is ROOT at the
         root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
-        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
-        accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
+        plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
+        bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
+        ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+        ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
         ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
@@ -2985,7 +2989,7 @@ class Comm:
 
         In an intercommunicator the data come from the other group.
 
-        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+        Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
         ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
         allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
         collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
@@ -3008,12 +3012,12 @@ class Comm:
 
         In an intercommunicator the data come from the other group.
 
-        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
-        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-        that do not fit each other.
+        Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
+        if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
+        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+        gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
         MPI 4.1, section 6.12."""
     def Ialltoall(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpecB) -> Request:
@@ -3033,7 +3037,7 @@ class Comm:
 
         In an intercommunicator the data come from the other group.
 
-        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+        Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
         ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
         allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
         collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
@@ -3058,12 +3062,12 @@ class Comm:
 
         In an intercommunicator the data come from the other group.
 
-        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
-        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-        that do not fit each other.
+        Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
+        if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
+        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+        gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
         MPI 4.1, section 6.12."""
     def Ialltoallw(self, sendbuf: BufSpecW | InPlace, recvbuf: BufSpecW) -> Request:
@@ -3083,12 +3087,12 @@ class Comm:
 
         In an intercommunicator the data come from the other group.
 
-        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
-        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-        that do not fit each other.
+        Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
+        if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
+        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+        gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
         MPI 4.1, section 6.12."""
     def Ireduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec | None, op: Op = SUM, root: int = 0) -> Request:
@@ -3113,8 +3117,8 @@ class Comm:
         root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
         Errors: ERR_ROOT for a root that is not in the communicator; ERR_OP for an operation
-        that is null, or not for these elements; ERR_TRUNCATE if another rank sends more or
-        fewer bytes than this one expects; ERR_TYPE for a datatype that is not committed;
+        that is null, or not for these elements; ERR_TRUNCATE if a rank sends more or fewer
+        bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
         ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
         ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -3141,7 +3145,7 @@ class Comm:
         In an intercommunicator the data come from the other group.
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
-        another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+        a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
         that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
@@ -3173,7 +3177,7 @@ class Comm:
         In an intercommunicator the data come from the other group.
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
-        another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+        a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
         that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
@@ -3204,7 +3208,7 @@ class Comm:
         In an intercommunicator the data come from the other group.
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
-        another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+        a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
         that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
@@ -3244,8 +3248,8 @@ class Comm:
         In an intercommunicator the data go from one group to the other: `root` is ROOT at the
         root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
+        sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
         not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
         accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -3279,8 +3283,8 @@ class Comm:
         In an intercommunicator the data go from one group to the other: `root` is ROOT at the
         root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
+        sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
         not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
         accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -3307,10 +3311,11 @@ class Comm:
         In an intercommunicator the data go from one group to the other: `root` is ROOT at the
         root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
-        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
-        accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
+        plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
+        bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
+        ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+        ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
         ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
@@ -3335,8 +3340,8 @@ class Comm:
         In an intercommunicator the data go from one group to the other: `root` is ROOT at the
         root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
+        sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
         not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
         accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -3363,10 +3368,11 @@ class Comm:
         In an intercommunicator the data go from one group to the other: `root` is ROOT at the
         root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
-        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
-        accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
+        plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
+        bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
+        ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+        ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
         ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
@@ -3387,7 +3393,7 @@ class Comm:
 
         In an intercommunicator the data come from the other group.
 
-        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+        Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
         ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
         allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
         collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
@@ -3411,12 +3417,12 @@ class Comm:
 
         In an intercommunicator the data come from the other group.
 
-        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
-        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-        that do not fit each other.
+        Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
+        if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
+        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+        gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
         MPI 4.1, section 6.13."""
     def Alltoall_init(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest:
@@ -3437,7 +3443,7 @@ class Comm:
 
         In an intercommunicator the data come from the other group.
 
-        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+        Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
         ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
         allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
         collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
@@ -3463,12 +3469,12 @@ class Comm:
 
         In an intercommunicator the data come from the other group.
 
-        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
-        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-        that do not fit each other.
+        Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
+        if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
+        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+        gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
         MPI 4.1, section 6.13."""
     def Alltoallw_init(self, sendbuf: BufSpecW | InPlace, recvbuf: BufSpecW, info: Info = INFO_NULL) -> Prequest:
@@ -3489,12 +3495,12 @@ class Comm:
 
         In an intercommunicator the data come from the other group.
 
-        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
-        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-        that do not fit each other.
+        Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
+        if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
+        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+        gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
         MPI 4.1, section 6.13."""
     def Reduce_init(
@@ -3522,8 +3528,8 @@ class Comm:
         root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
         Errors: ERR_ROOT for a root that is not in the communicator; ERR_OP for an operation
-        that is null, or not for these elements; ERR_TRUNCATE if another rank sends more or
-        fewer bytes than this one expects; ERR_TYPE for a datatype that is not committed;
+        that is null, or not for these elements; ERR_TRUNCATE if a rank sends more or fewer
+        bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
         ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
         ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -3553,7 +3559,7 @@ class Comm:
         In an intercommunicator the data come from the other group.
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
-        another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+        a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
         that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
@@ -3590,7 +3596,7 @@ class Comm:
         In an intercommunicator the data come from the other group.
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
-        another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+        a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
         that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
@@ -3627,7 +3633,7 @@ class Comm:
         In an intercommunicator the data come from the other group.
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
-        another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+        a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
         that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been

@@ -8,7 +8,7 @@ from gormapy._ext import fast
 from .constants import ERR_BUFFER
 from .datatype import Datatype
 from .exception import error
-from .msgbuffer import acquire, byte
+from .msgbuffer import acquire, byte, check_place
 from .request import Step
 from .sentinel import BOTTOM, is_in_place
 from .userop import NO_IN_PLACE, Kept, Packed, marked, pack, told_by, unpack
@@ -50,12 +50,12 @@ def parts(msg, readonly, blocks):
         obj, counts, displs, types = msg
     else:
         raise ValueError("message: expecting 2 to 4 items")
-    base, holder = 0, None
+    base, nbytes, holder = 0, None, None
     if obj is BOTTOM or obj is None:
         if counts is None or displs is None:
             raise ValueError("message: BOTTOM requires counts and displacements")
     else:
-        base, _, _, _, _, holder = acquire(obj, readonly)
+        base, nbytes, _, _, _, holder = acquire(obj, readonly)
     if counts is None and displs is None:
         counts, displs = [1] * blocks, [0] * blocks
     counts, displs, types = list(counts), list(displs), list(types)
@@ -68,6 +68,9 @@ def parts(msg, readonly, blocks):
     for count in counts:
         if count.__index__() < 0:
             raise ValueError(f"message: negative count {count}")
+    if nbytes is not None:
+        for part, (count, displ, datatype) in enumerate(zip(counts, displs, types)):
+            check_place(part, count.__index__(), datatype, displ.__index__(), nbytes)
     found = [
         Part(base + displ.__index__(), count.__index__(), datatype)
         for count, displ, datatype in zip(counts, displs, types)

@@ -302,7 +302,27 @@ def vector(msg, readonly, rank, blocks):
         displs = [single * i for i in range(blocks)]
     else:
         displs = _integers(displs, blocks, "displacements")
+    if obj is not None and obj is not BOTTOM:
+        _check_places(counts, displs, datatype, nbytes)
     return address, counts, displs, datatype, holder
+
+
+def _check_places(counts, displs, datatype, nbytes):
+    if datatype._construction is not None or not datatype._h:
+        return
+    for part, (count, displ) in enumerate(zip(counts, displs)):
+        check_place(part, count, datatype, displ * datatype._extent, nbytes)
+
+
+def check_place(part, count, datatype, offset, nbytes):
+    """Refuse a part of plain elements that is not in its buffer: a receive would write to other memory."""
+    if count < 1 or datatype._construction is not None or not datatype._h:
+        return
+    if not 0 <= offset <= nbytes - (count - 1) * datatype._extent - datatype._size:
+        raise ValueError(
+            f"message: part {part} has {count} elements of {datatype._size} bytes from byte {offset} on, "
+            f"the buffer has {nbytes} bytes"
+        )
 
 
 # One-sided

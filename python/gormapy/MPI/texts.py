@@ -1943,8 +1943,8 @@ so.
 In an intercommunicator the data go from one group to the other: `root` is ROOT at the
 root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
+sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
 not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
 accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -1972,8 +1972,8 @@ so.
 In an intercommunicator the data go from one group to the other: `root` is ROOT at the
 root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
+sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
 not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
 accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -2004,10 +2004,11 @@ so.
 In an intercommunicator the data go from one group to the other: `root` is ROOT at the
 root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
-not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
-accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
+plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
+bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
+ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
 ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
@@ -2035,8 +2036,8 @@ so.
 In an intercommunicator the data go from one group to the other: `root` is ROOT at the
 root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
+sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
 not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
 accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -2066,10 +2067,11 @@ so.
 In an intercommunicator the data go from one group to the other: `root` is ROOT at the
 root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
-not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
-accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
+plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
+bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
+ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
 ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
@@ -2096,7 +2098,7 @@ so.
 
 In an intercommunicator the data come from the other group.
 
-Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
 ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
 allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
 collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
@@ -2126,12 +2128,12 @@ so.
 
 In an intercommunicator the data come from the other group.
 
-Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
-ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-that do not fit each other.
+Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
+if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
+that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
 >>> whole, counts, displacements = np.empty(3), [3], [0]
 >>> MPI.COMM_SELF.Allgatherv(np.ones(3), [whole, counts, displacements, MPI.DOUBLE])
@@ -2157,7 +2159,7 @@ so.
 
 In an intercommunicator the data come from the other group.
 
-Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
 ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
 allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
 collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
@@ -2187,12 +2189,12 @@ so.
 
 In an intercommunicator the data come from the other group.
 
-Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
-ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-that do not fit each other.
+Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
+if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
+that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
 >>> got = np.empty(2)
 >>> MPI.COMM_SELF.Alltoallv([np.ones(2), [2], [0], MPI.DOUBLE], [got, [2], [0], MPI.DOUBLE])
@@ -2216,12 +2218,12 @@ so.
 
 In an intercommunicator the data come from the other group.
 
-Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
-ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-that do not fit each other.
+Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
+if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
+that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
 >>> got = np.empty(2)
 >>> MPI.COMM_SELF.Alltoallw([np.ones(2), [2], [0], [MPI.DOUBLE]], [got, [2], [0], [MPI.DOUBLE]])
@@ -2250,8 +2252,8 @@ In an intercommunicator the data go from one group to the other: `root` is ROOT 
 root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
 Errors: ERR_ROOT for a root that is not in the communicator; ERR_OP for an operation
-that is null, or not for these elements; ERR_TRUNCATE if another rank sends more or
-fewer bytes than this one expects; ERR_TYPE for a datatype that is not committed;
+that is null, or not for these elements; ERR_TRUNCATE if a rank sends more or fewer
+bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
 ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
 ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -2284,7 +2286,7 @@ so.
 In an intercommunicator the data come from the other group.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
-another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
 that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
@@ -2317,7 +2319,7 @@ so.
 In an intercommunicator the data come from the other group.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
-another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
 that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
@@ -2350,7 +2352,7 @@ so.
 In an intercommunicator the data come from the other group.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
-another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
 that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
@@ -2398,8 +2400,8 @@ result is there.
 In an intercommunicator the data go from one group to the other: `root` is ROOT at the
 root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
+sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
 not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
 accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -2429,8 +2431,8 @@ result is there.
 In an intercommunicator the data go from one group to the other: `root` is ROOT at the
 root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
+sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
 not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
 accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -2455,10 +2457,11 @@ result is there.
 In an intercommunicator the data go from one group to the other: `root` is ROOT at the
 root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
-not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
-accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
+plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
+bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
+ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
 ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
@@ -2481,8 +2484,8 @@ result is there.
 In an intercommunicator the data go from one group to the other: `root` is ROOT at the
 root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
+sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
 not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
 accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -2507,10 +2510,11 @@ result is there.
 In an intercommunicator the data go from one group to the other: `root` is ROOT at the
 root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
-not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
-accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
+plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
+bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
+ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
 ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
@@ -2531,7 +2535,7 @@ result is there.
 
 In an intercommunicator the data come from the other group.
 
-Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
 ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
 allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
 collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
@@ -2555,12 +2559,12 @@ result is there.
 
 In an intercommunicator the data come from the other group.
 
-Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
-ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-that do not fit each other.
+Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
+if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
+that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
 MPI 4.1, section 6.12.""",
         "Ialltoall": """Ialltoall(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpecB) -> Request
@@ -2581,7 +2585,7 @@ result is there.
 
 In an intercommunicator the data come from the other group.
 
-Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
 ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
 allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
 collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
@@ -2607,12 +2611,12 @@ result is there.
 
 In an intercommunicator the data come from the other group.
 
-Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
-ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-that do not fit each other.
+Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
+if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
+that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
 MPI 4.1, section 6.12.""",
         "Ialltoallw": """Ialltoallw(self, sendbuf: BufSpecW | InPlace, recvbuf: BufSpecW) -> Request
@@ -2633,12 +2637,12 @@ result is there.
 
 In an intercommunicator the data come from the other group.
 
-Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
-ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-that do not fit each other.
+Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
+if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
+that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
 MPI 4.1, section 6.12.""",
         "Ireduce": """Ireduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec | None, op: Op = SUM, root: int = 0) -> Request
@@ -2664,8 +2668,8 @@ In an intercommunicator the data go from one group to the other: `root` is ROOT 
 root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
 Errors: ERR_ROOT for a root that is not in the communicator; ERR_OP for an operation
-that is null, or not for these elements; ERR_TRUNCATE if another rank sends more or
-fewer bytes than this one expects; ERR_TYPE for a datatype that is not committed;
+that is null, or not for these elements; ERR_TRUNCATE if a rank sends more or fewer
+bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
 ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
 ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -2693,7 +2697,7 @@ result is there.
 In an intercommunicator the data come from the other group.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
-another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
 that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
@@ -2726,7 +2730,7 @@ result is there.
 In an intercommunicator the data come from the other group.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
-another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
 that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
@@ -2756,7 +2760,7 @@ result is there.
 In an intercommunicator the data come from the other group.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
-another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
 that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
@@ -2798,8 +2802,8 @@ buffers must not be touched from Start until then. Free the request after the la
 In an intercommunicator the data go from one group to the other: `root` is ROOT at the
 root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
+sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
 not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
 accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -2832,8 +2836,8 @@ buffers must not be touched from Start until then. Free the request after the la
 In an intercommunicator the data go from one group to the other: `root` is ROOT at the
 root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
+sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
 not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
 accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -2859,10 +2863,11 @@ buffers must not be touched from Start until then. Free the request after the la
 In an intercommunicator the data go from one group to the other: `root` is ROOT at the
 root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
-not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
-accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
+plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
+bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
+ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
 ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
@@ -2886,8 +2891,8 @@ buffers must not be touched from Start until then. Free the request after the la
 In an intercommunicator the data go from one group to the other: `root` is ROOT at the
 root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
+sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
 not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
 accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -2913,10 +2918,11 @@ buffers must not be touched from Start until then. Free the request after the la
 In an intercommunicator the data go from one group to the other: `root` is ROOT at the
 root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
-Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
-rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
-not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
-accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
+plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
+bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
+ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
 ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
@@ -2938,7 +2944,7 @@ buffers must not be touched from Start until then. Free the request after the la
 
 In an intercommunicator the data come from the other group.
 
-Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
 ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
 allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
 collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
@@ -2963,12 +2969,12 @@ buffers must not be touched from Start until then. Free the request after the la
 
 In an intercommunicator the data come from the other group.
 
-Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
-ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-that do not fit each other.
+Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
+if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
+that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
 MPI 4.1, section 6.13.""",
         "Alltoall_init": """Alltoall_init(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest
@@ -2990,7 +2996,7 @@ buffers must not be touched from Start until then. Free the request after the la
 
 In an intercommunicator the data come from the other group.
 
-Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
 ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
 allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
 collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
@@ -3017,12 +3023,12 @@ buffers must not be touched from Start until then. Free the request after the la
 
 In an intercommunicator the data come from the other group.
 
-Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
-ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-that do not fit each other.
+Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
+if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
+that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
 MPI 4.1, section 6.13.""",
         "Alltoallw_init": """Alltoallw_init(self, sendbuf: BufSpecW | InPlace, recvbuf: BufSpecW, info: Info = INFO_NULL) -> Prequest
@@ -3044,12 +3050,12 @@ buffers must not be touched from Start until then. Free the request after the la
 
 In an intercommunicator the data come from the other group.
 
-Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
-ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-that do not fit each other.
+Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
+if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
+that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
 
 MPI 4.1, section 6.13.""",
         "Reduce_init": """Reduce_init(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec | None, op: Op = SUM, root: int = 0, info: Info = INFO_NULL) -> Prequest
@@ -3076,8 +3082,8 @@ In an intercommunicator the data go from one group to the other: `root` is ROOT 
 root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
 
 Errors: ERR_ROOT for a root that is not in the communicator; ERR_OP for an operation
-that is null, or not for these elements; ERR_TRUNCATE if another rank sends more or
-fewer bytes than this one expects; ERR_TYPE for a datatype that is not committed;
+that is null, or not for these elements; ERR_TRUNCATE if a rank sends more or fewer
+bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
 ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
 ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
@@ -3106,7 +3112,7 @@ buffers must not be touched from Start until then. Free the request after the la
 In an intercommunicator the data come from the other group.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
-another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
 that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
@@ -3142,7 +3148,7 @@ buffers must not be touched from Start until then. Free the request after the la
 In an intercommunicator the data come from the other group.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
-another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
 that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
@@ -3173,7 +3179,7 @@ buffers must not be touched from Start until then. Free the request after the la
 In an intercommunicator the data come from the other group.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
-another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
 that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been

@@ -218,3 +218,33 @@ def parts_that_are_too_long_for_their_own_rank():
             call()
         assert (into[1::2] == -1).all(), (i, into)
     column.Free()
+
+
+def places_beyond_the_buffer():
+    """Counts and displacements for which the buffer has no room are refused, on every rank, before anything moves."""
+    one, own = np.zeros(1), np.zeros(size)
+    places = list(range(size))
+    beyond, before, many = [*places[:-1], size], [-1, *places[1:]], [1] * (size - 1) + [2]
+    for counts, displs in ([1] * size, beyond), ([1] * size, before), (many, places):
+        wrong = [own, counts, displs, MPI.DOUBLE]
+        for call in (
+            lambda wrong=wrong: world.Gatherv(one, wrong, rank),
+            lambda wrong=wrong: world.Scatterv(wrong, one, rank),
+            lambda wrong=wrong: world.Allgatherv(one, wrong),
+            lambda wrong=wrong: world.Alltoallv([own, [1] * size, places, MPI.DOUBLE], wrong),
+            lambda wrong=wrong: world.Alltoallv(wrong, [own, [1] * size, places, MPI.DOUBLE]),
+            lambda wrong=wrong: world.Ialltoallv(wrong, wrong),
+            lambda counts=counts, displs=displs: world.Alltoallw(
+                [own, counts, [8 * displ for displ in displs], [MPI.DOUBLE] * size],
+                [own, [1] * size, [8 * place for place in places], [MPI.DOUBLE] * size],
+            ),
+        ):
+            try:
+                call()
+            except ValueError as error:
+                assert "the buffer has" in str(error), error
+            else:
+                raise AssertionError("no error")
+    got = np.zeros(size)
+    world.Allgatherv(np.full(1, float(rank)), [got, [1] * size, places[::-1], MPI.DOUBLE])
+    assert got.tolist() == [float(r) for r in places[::-1]]
