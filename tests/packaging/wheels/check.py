@@ -56,7 +56,8 @@ def check_wheel(path):
     assert not beyond, f"{path.name} uses what is not in the stable ABI of Python {STABLE_SINCE}: {sorted(beyond)}"
     programs = [name for name, data in content.items() if data[:4] == b"\x7fELF"]
     assert sorted(programs) == [LAUNCHER, EXTENSION], programs
-    assert any(name.endswith(".dist-info/sboms/gormapy.cdx.json") for name in content), "no bill of materials"
+    for needed in ".dist-info/sboms/gormapy.cdx.json", ".dist-info/entry_points.txt":
+        assert any(name.endswith(needed) for name in content), f"{path.name} has no {needed}"
     return machine, {name: data for name, data in content.items() if not name.endswith(("/WHEEL", "/RECORD"))}
 
 
