@@ -308,8 +308,8 @@ def vector(msg, readonly, rank, blocks):
 
 
 def _check_places(counts, displs, datatype, nbytes):
-    if datatype._construction is not None or not datatype._h:
-        return
+    if datatype._construction is not None or not datatype._h or min(counts, default=0) < 0:
+        return  # a negative count is an error of the call itself
     for part, (count, displ) in enumerate(zip(counts, displs)):
         check_place(part, count, datatype, displ * datatype._extent, nbytes)
 
