@@ -318,14 +318,15 @@ test-browser: build
 	@$(DEV)/bin/python tests/browser/prepare.py
 	$(DEV)/bin/python -m pytest -m browser $(PYTEST_FLAGS) tests/browser
 
-# The site: docs/README.md. Warnings are errors.
+# The site: docs/README.md. Warnings are errors; pages that were made with some are removed, as they would give none again.
 SITE := .cache/docs
 docs: build
 	@$(BACKEND) group docs
 	@mkdir -p $(SITE)
 	@$(GO) run ./docs/tools/packagecomments gocore >$(SITE)/comments.json
 	@PYTHONPATH=docs/tools $(DEV)/bin/python -m manual $(SITE)/comments.json $(SITE)/source
-	$(DEV)/bin/python -m sphinx --quiet --fail-on-warning -c docs -d $(SITE)/doctrees $(SITE)/source $(SITE)/html
+	$(DEV)/bin/python -m sphinx --quiet --fail-on-warning -c docs -d $(SITE)/doctrees $(SITE)/source $(SITE)/html || \
+		{ rm -rf $(SITE)/doctrees $(SITE)/html; exit 1; }
 
 # Screenshots in .cache/screenshots/docs.
 test-docs: docs

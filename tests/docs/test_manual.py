@@ -119,6 +119,16 @@ def test_the_glossary_names_its_own_terms():
         glossary.page(text + "| **d** | too few | x |\n")
 
 
+def test_recipes_have_a_lexer_that_knows_them():
+    """A word that the lexer does not know is a warning of Sphinx, which ends make docs."""
+    extension = pytest.importorskip("manual.extension")
+    text = (ROOT / "docs" / "containers" / "gormapy.def").read_text(encoding="utf-8")
+    tokens = list(extension.ApptainerLexer().get_tokens(text))
+    assert [value for kind, value in tokens if "Error" in str(kind)] == []
+    headings = [value for kind, value in tokens if "Heading" in str(kind)]
+    assert headings == ["%arguments", "%files", "%post", "%runscript"]
+
+
 def test_measurements_are_read_as_they_were_printed():
     found = {path.name: measurements.read(path) for path in measurements.FOLDER.glob("*.txt")}
     assert len(found) > 10

@@ -2,9 +2,12 @@
 
 import inspect
 import re
+from typing import ClassVar
 
+from pygments.lexer import inherit
 from pygments.lexers import PythonLexer
-from pygments.token import Keyword, Operator, Text
+from pygments.lexers.configs import SingularityLexer
+from pygments.token import Generic, Keyword, Operator, Text
 
 from . import docstrings, names
 
@@ -15,6 +18,7 @@ def setup(app):
     """Register with Sphinx."""
     for name in ("ipython", "ipython3"):
         app.add_lexer(name, CellLexer)
+    app.add_lexer("singularity", ApptainerLexer)
     app.add_config_value("gormapy_sources", "", "env")  # another value has all pages read again
     app.add_role("gormapy", names.NameRole())
     app.add_post_transform(names.NearestName)
@@ -64,3 +68,9 @@ class CellLexer(PythonLexer):
     def _python(self, text, begin, end):
         for place, kind, value in PythonLexer.get_tokens_unprocessed(self, text[begin:end]):
             yield begin + place, kind, value
+
+
+class ApptainerLexer(SingularityLexer):
+    """Recipes with %arguments, which Pygments does not know: a section of Apptainer 1.2 and later."""
+
+    tokens: ClassVar = {"root": [(r"^%arguments\b", Generic.Heading), inherit]}
