@@ -146,6 +146,14 @@ def test_errors_by_class(mpi, docstrings):
             assert "Errors: " in doc or named(name, ["Init", "Finalize", "Comm.free", "File.free"]), name
 
 
+def test_examples_use_what_they_are_of(docstrings):
+    for name, doc in docstrings.items():
+        _, found, example = doc.partition(">>> ")
+        owner, _, member = name.rpartition(".")
+        if found and owner and not member.startswith("__"):
+            assert re.search(rf"\b{member}\b", example), name
+
+
 def test_examples_give_what_they_show(mpirun):
     assert int(mpirun(1, program.examples_give_what_they_show, ["gormapy.MPI"]).lines[0]) > 60
 

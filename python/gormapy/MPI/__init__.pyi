@@ -1532,8 +1532,10 @@ class Comm:
 
         Collective over the communicator: all its ranks call it with the same `split_type`.
         COMM_TYPE_SHARED makes one communicator for each set of ranks that can share memory,
-        ordered by `key`, then by the old rank. The hardware types return COMM_NULL, since
-        gormapy knows nothing of the hardware; UNDEFINED does so for a rank.
+        ordered by `key`, then by the old rank. The types of hardware and resources return
+        COMM_NULL, since gormapy knows nothing of the hardware, but for an `info` whose
+        `mpi_hw_resource_type` is `mpi_shared_memory`, with which they do what COMM_TYPE_SHARED
+        does. With UNDEFINED a rank gets COMM_NULL.
 
         Errors: ERR_ARG for another type; ERR_COMM for COMM_NULL; ERR_PROC_FAILED if a rank has
         failed; ERR_REVOKED if the communicator has been revoked.
@@ -1773,8 +1775,8 @@ class Comm:
         ERR_REVOKED if the communicator has been revoked.
 
         >>> comm, got = MPI.COMM_SELF, np.empty(2)
-        >>> request = comm.Irecv(got, source=0, tag=7)
-        >>> comm.Send(np.array([1.0, 2.0]), dest=0, tag=7)
+        >>> request = comm.Isend(np.array([1.0, 2.0]), dest=0, tag=7)
+        >>> comm.Recv(got, source=0, tag=7)
         >>> request.Wait()
         True
         >>> got
@@ -1875,7 +1877,9 @@ class Comm:
         completed, ERR_PROC_FAILED if the other process has failed.
 
         >>> got = np.empty(2)
-        >>> MPI.COMM_SELF.Sendrecv(np.array([1.0, 2.0]), dest=0, recvbuf=got, source=0)
+        >>> request = MPI.COMM_SELF.Isendrecv(np.array([1.0, 2.0]), dest=0, recvbuf=got, source=0)
+        >>> request.Wait()
+        True
         >>> got
         array([1., 2.])
 
@@ -1924,8 +1928,8 @@ class Comm:
         ERR_PROC_FAILED if the other process has failed.
 
         >>> comm, got = MPI.COMM_SELF, np.empty(2)
-        >>> request = comm.Irecv(got, source=0, tag=7)
-        >>> comm.Send(np.array([1.0, 2.0]), dest=0, tag=7)
+        >>> request = comm.Isend(np.array([1.0, 2.0]), dest=0, tag=7)
+        >>> comm.Recv(got, source=0, tag=7)
         >>> request.Wait()
         True
         >>> got
@@ -2002,8 +2006,8 @@ class Comm:
 
         >>> comm, status = MPI.COMM_SELF, MPI.Status()
         >>> request = comm.Isend(np.ones(3), dest=0)
-        >>> comm.Probe(source=0, status=status)
-        True
+        >>> while not comm.Iprobe(source=0, status=status):
+        ...     pass
         >>> got = np.empty(status.Get_count(MPI.DOUBLE))
         >>> comm.Recv(got, source=0)
         >>> request.Wait()
@@ -2045,8 +2049,9 @@ class Comm:
         negative or too large; ERR_COMM for COMM_NULL.
 
         >>> comm = MPI.COMM_SELF
-        >>> request = comm.Isend(np.ones(3), dest=0)
-        >>> message, got = comm.Mprobe(source=0), np.empty(3)
+        >>> request, got = comm.Isend(np.ones(3), dest=0), np.empty(3)
+        >>> while (message := comm.Improbe(source=0)) is None:
+        ...     pass
         >>> message.Recv(got)
         >>> request.Wait()
         True
@@ -2268,10 +2273,8 @@ class Comm:
         failed; ERR_REVOKED if the communicator has been revoked.
 
         >>> comm, got = MPI.COMM_SELF, np.empty(2)
-        >>> request = comm.Irecv(got, source=0)
-        >>> comm.Ssend(np.ones(2), dest=0)
-        >>> request.Wait()
-        True
+        >>> comm.Bsend(np.ones(2), dest=0)
+        >>> comm.Recv(got, source=0)
 
         MPI 4.1, section 3.4."""
     def Ssend(self, buf: BufSpec, dest: int, tag: int = 0) -> None:
@@ -2320,7 +2323,7 @@ class Comm:
 
         >>> comm, got = MPI.COMM_SELF, np.empty(2)
         >>> request = comm.Irecv(got, source=0)
-        >>> comm.Ssend(np.ones(2), dest=0)
+        >>> comm.Rsend(np.ones(2), dest=0)
         >>> request.Wait()
         True
 
@@ -2417,10 +2420,12 @@ class Comm:
 
         Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
         sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
-        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be
         accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-        ERR_COMM for COMM_NULL.
+        ERR_COMM for COMM_NULL; BufferError for memory that is not contiguous, or is to be
+        written and read-only; TypeError for what is no buffer, as IN_PLACE where it is not
+        allowed.
 
         >>> data = np.arange(3.0)
         >>> MPI.COMM_SELF.Bcast(data, root=0)
@@ -2432,6 +2437,9 @@ class Comm:
         `sendbuf` has this rank's block. `recvbuf` matters at `root` only (None elsewhere): it
         has room for a block of each rank, and the block of rank i is the i-th: an array of
         shape (size, ...) takes blocks of shape (...).
+
+        A buffer that has a block for each rank may also be [array, count, datatype], where
+        count is the number of elements of one block.
 
         `root` may pass IN_PLACE as `sendbuf`: its block is in its place in `recvbuf`.
 
@@ -2445,16 +2453,16 @@ class Comm:
 
         Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
         sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
-        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be
         accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+        for memory that is not contiguous, or is to be written and read-only; TypeError for what
+        is no buffer, as IN_PLACE where it is not allowed.
 
         >>> comm = MPI.COMM_SELF
-        >>> table = np.empty((comm.size, 3))
-        >>> comm.Allgather(np.ones(3), table)
-        >>> table
-        array([[1., 1., 1.]])
+        >>> table = np.empty((comm.size, 3)) if comm.rank == 0 else None
+        >>> comm.Gather(np.ones(3), table, root=0)
 
         MPI 4.1, section 6.5."""
     def Gatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV | None, root: int = 0) -> None:
@@ -2477,15 +2485,16 @@ class Comm:
         Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
         plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
         bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
-        ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+        ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be accessed;
         ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+        for memory that is not contiguous, or is to be written and read-only; TypeError for what
+        is no buffer, as IN_PLACE where it is not allowed.
 
-        >>> whole, counts, displacements = np.empty(3), [3], [0]
-        >>> MPI.COMM_SELF.Allgatherv(np.ones(3), [whole, counts, displacements, MPI.DOUBLE])
-        >>> whole
-        array([1., 1., 1.])
+        >>> comm, counts, displacements = MPI.COMM_SELF, [3], [0]
+        >>> whole = [np.empty(3), counts, displacements, MPI.DOUBLE] if comm.rank == 0 else None
+        >>> comm.Gatherv(np.ones(3), whole, root=0)
 
         MPI 4.1, section 6.5."""
     def Scatter(self, sendbuf: BufSpecB | None, recvbuf: BufSpec | InPlace, root: int = 0) -> None:
@@ -2494,6 +2503,9 @@ class Comm:
         `sendbuf` matters at `root` only (None elsewhere): it has a block for each rank, and
         rank i gets the i-th: an array of shape (size, ...) has blocks of shape (...). `recvbuf`
         takes this rank's block.
+
+        A buffer that has a block for each rank may also be [array, count, datatype], where
+        count is the number of elements of one block.
 
         `root` may pass IN_PLACE as `recvbuf`: its block stays in `sendbuf`.
 
@@ -2507,10 +2519,12 @@ class Comm:
 
         Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
         sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
-        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be
         accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+        for memory that is not contiguous, or is to be written and read-only; TypeError for what
+        is no buffer, as IN_PLACE where it is not allowed.
 
         >>> comm, mine = MPI.COMM_SELF, np.empty(3)
         >>> comm.Scatter(np.ones((comm.size, 3)) if comm.rank == 0 else None, mine, root=0)
@@ -2538,10 +2552,12 @@ class Comm:
         Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
         plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
         bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
-        ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+        ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be accessed;
         ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+        for memory that is not contiguous, or is to be written and read-only; TypeError for what
+        is no buffer, as IN_PLACE where it is not allowed.
 
         >>> mine, counts, displacements = np.empty(2), [2], [1]
         >>> whole = [np.arange(4.0), counts, displacements, MPI.DOUBLE]
@@ -2556,6 +2572,9 @@ class Comm:
         `sendbuf` has this rank's block. `recvbuf` has room for a block of each rank, and the
         block of rank i is the i-th: an array of shape (size, ...) takes blocks of shape (...).
 
+        A buffer that has a block for each rank may also be [array, count, datatype], where
+        count is the number of elements of one block.
+
         All ranks may pass IN_PLACE as `sendbuf`: their blocks are in their places in `recvbuf`.
 
         Collective over the communicator: all its ranks make the same call, in the same order
@@ -2566,11 +2585,13 @@ class Comm:
         In an intercommunicator the data come from the other group.
 
         Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
-        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-        that do not fit each other.
+        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE in an
+        intercommunicator, or memory that can't be accessed; ERR_OTHER if the ranks call
+        different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed;
+        ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for
+        buffers that do not fit each other; BufferError for memory that is not contiguous, or is
+        to be written and read-only; TypeError for what is no buffer, as IN_PLACE where it is
+        not allowed.
 
         >>> comm = MPI.COMM_SELF
         >>> table = np.empty((comm.size, 3))
@@ -2596,10 +2617,12 @@ class Comm:
 
         Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
         if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+        BufferError for memory that is not contiguous, or is to be written and read-only;
+        TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
         >>> whole, counts, displacements = np.empty(3), [3], [0]
         >>> MPI.COMM_SELF.Allgatherv(np.ones(3), [whole, counts, displacements, MPI.DOUBLE])
@@ -2614,6 +2637,9 @@ class Comm:
         rank i becomes the i-th of rank j. An array of shape (size, ...) has blocks of shape
         (...).
 
+        A buffer that has a block for each rank may also be [array, count, datatype], where
+        count is the number of elements of one block.
+
         All ranks may pass IN_PLACE as `sendbuf`: `recvbuf` has the data that is sent, and what
         comes takes its place.
 
@@ -2625,11 +2651,13 @@ class Comm:
         In an intercommunicator the data come from the other group.
 
         Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
-        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-        that do not fit each other.
+        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE in an
+        intercommunicator, or memory that can't be accessed; ERR_OTHER if the ranks call
+        different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed;
+        ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for
+        buffers that do not fit each other; BufferError for memory that is not contiguous, or is
+        to be written and read-only; TypeError for what is no buffer, as IN_PLACE where it is
+        not allowed.
 
         >>> comm = MPI.COMM_SELF
         >>> got = np.empty((comm.size, 2))
@@ -2655,10 +2683,12 @@ class Comm:
 
         Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
         if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+        BufferError for memory that is not contiguous, or is to be written and read-only;
+        TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
         >>> got = np.empty(2)
         >>> MPI.COMM_SELF.Alltoallv([np.ones(2), [2], [0], MPI.DOUBLE], [got, [2], [0], MPI.DOUBLE])
@@ -2683,10 +2713,12 @@ class Comm:
 
         Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
         if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+        BufferError for memory that is not contiguous, or is to be written and read-only;
+        TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
         >>> got = np.empty(2)
         >>> MPI.COMM_SELF.Alltoallw([np.ones(2), [2], [0], [MPI.DOUBLE]], [got, [2], [0], [MPI.DOUBLE]])
@@ -2716,15 +2748,17 @@ class Comm:
         Errors: ERR_ROOT for a root that is not in the communicator; ERR_OP for an operation
         that is null, or not for these elements; ERR_TRUNCATE if a rank sends more or fewer
         bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
-        ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
-        ERR_OTHER if the ranks call different collectives, or one of them gives up;
-        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be accessed;
+        ERR_TYPE for buffers of a rank that differ in number or datatype; ERR_OTHER if the ranks
+        call different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has
+        failed; ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL;
+        ValueError for buffers that do not fit each other; BufferError for memory that is not
+        contiguous, or is to be written and read-only; TypeError for what is no buffer, as
+        IN_PLACE where it is not allowed.
 
-        >>> total = np.empty(2)
-        >>> MPI.COMM_SELF.Allreduce(np.array([1.0, 2.0]), total, op=MPI.SUM)
-        >>> total
-        array([1., 2.])
+        >>> comm = MPI.COMM_SELF
+        >>> total = np.empty(2) if comm.rank == 0 else None
+        >>> comm.Reduce(np.array([1.0, 2.0]), total, op=MPI.SUM, root=0)
 
         MPI 4.1, section 6.9.1."""
     def Allreduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> None:
@@ -2748,10 +2782,13 @@ class Comm:
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
         a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
-        can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
-        gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
+        can't be accessed; ERR_TYPE for buffers of a rank that differ in number or datatype;
+        ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+        for memory that is not contiguous, or is to be written and read-only; TypeError for what
+        is no buffer, as IN_PLACE where it is not allowed.
 
         >>> total = np.empty(2)
         >>> MPI.COMM_SELF.Allreduce(np.array([1.0, 2.0]), total, op=MPI.SUM)
@@ -2764,6 +2801,9 @@ class Comm:
 
         `sendbuf` has a block for each rank, all of the same length. The i-th blocks of all
         ranks are combined by `op`, and the result goes to `recvbuf` of rank i.
+
+        A buffer that has a block for each rank may also be [array, count, datatype], where
+        count is the number of elements of one block.
 
         All ranks may pass IN_PLACE as `sendbuf`: their operands are in `recvbuf`.
 
@@ -2780,10 +2820,12 @@ class Comm:
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
         a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+        BufferError for memory that is not contiguous, or is to be written and read-only;
+        TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
         >>> comm, mine = MPI.COMM_SELF, np.empty(2)
         >>> comm.Reduce_scatter_block(np.ones((comm.size, 2)), mine, op=MPI.MAX)
@@ -2814,13 +2856,15 @@ class Comm:
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
         a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+        BufferError for memory that is not contiguous, or is to be written and read-only;
+        TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
-        >>> comm, mine = MPI.COMM_SELF, np.empty(2)
-        >>> comm.Reduce_scatter_block(np.ones((comm.size, 2)), mine, op=MPI.MAX)
+        >>> mine, recvcounts = np.empty(2), [2]
+        >>> MPI.COMM_SELF.Reduce_scatter(np.ones(2), mine, recvcounts, op=MPI.MAX)
 
         MPI 4.1, section 6.10.2."""
     def Ibarrier(self) -> Request:
@@ -2838,8 +2882,7 @@ class Comm:
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
         ERR_COMM for COMM_NULL.
 
-        >>> total = np.empty(1)
-        >>> request = MPI.COMM_SELF.Iallreduce(np.ones(1), total)
+        >>> request = MPI.COMM_SELF.Ibarrier()
         >>> request.Wait()
         True
 
@@ -2861,13 +2904,15 @@ class Comm:
 
         Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
         sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
-        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be
         accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-        ERR_COMM for COMM_NULL.
+        ERR_COMM for COMM_NULL; BufferError for memory that is not contiguous, or is to be
+        written and read-only; TypeError for what is no buffer, as IN_PLACE where it is not
+        allowed.
 
-        >>> total = np.empty(1)
-        >>> request = MPI.COMM_SELF.Iallreduce(np.ones(1), total)
+        >>> data = np.arange(3.0)
+        >>> request = MPI.COMM_SELF.Ibcast(data, root=0)
         >>> request.Wait()
         True
 
@@ -2878,6 +2923,9 @@ class Comm:
         `sendbuf` has this rank's block. `recvbuf` matters at `root` only (None elsewhere): it
         has room for a block of each rank, and the block of rank i is the i-th: an array of
         shape (size, ...) takes blocks of shape (...).
+
+        A buffer that has a block for each rank may also be [array, count, datatype], where
+        count is the number of elements of one block.
 
         `root` may pass IN_PLACE as `sendbuf`: its block is in its place in `recvbuf`.
 
@@ -2891,10 +2939,12 @@ class Comm:
 
         Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
         sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
-        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be
         accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+        for memory that is not contiguous, or is to be written and read-only; TypeError for what
+        is no buffer, as IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.12."""
     def Igatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV | None, root: int = 0) -> Request:
@@ -2917,10 +2967,12 @@ class Comm:
         Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
         plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
         bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
-        ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+        ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be accessed;
         ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+        for memory that is not contiguous, or is to be written and read-only; TypeError for what
+        is no buffer, as IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.12."""
     def Iscatter(self, sendbuf: BufSpecB | None, recvbuf: BufSpec | InPlace, root: int = 0) -> Request:
@@ -2929,6 +2981,9 @@ class Comm:
         `sendbuf` matters at `root` only (None elsewhere): it has a block for each rank, and
         rank i gets the i-th: an array of shape (size, ...) has blocks of shape (...). `recvbuf`
         takes this rank's block.
+
+        A buffer that has a block for each rank may also be [array, count, datatype], where
+        count is the number of elements of one block.
 
         `root` may pass IN_PLACE as `recvbuf`: its block stays in `sendbuf`.
 
@@ -2942,10 +2997,12 @@ class Comm:
 
         Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
         sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
-        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be
         accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+        for memory that is not contiguous, or is to be written and read-only; TypeError for what
+        is no buffer, as IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.12."""
     def Iscatterv(self, sendbuf: BufSpecV | None, recvbuf: BufSpec | InPlace, root: int = 0) -> Request:
@@ -2968,10 +3025,12 @@ class Comm:
         Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
         plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
         bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
-        ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+        ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be accessed;
         ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+        for memory that is not contiguous, or is to be written and read-only; TypeError for what
+        is no buffer, as IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.12."""
     def Iallgather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB) -> Request:
@@ -2979,6 +3038,9 @@ class Comm:
 
         `sendbuf` has this rank's block. `recvbuf` has room for a block of each rank, and the
         block of rank i is the i-th: an array of shape (size, ...) takes blocks of shape (...).
+
+        A buffer that has a block for each rank may also be [array, count, datatype], where
+        count is the number of elements of one block.
 
         All ranks may pass IN_PLACE as `sendbuf`: their blocks are in their places in `recvbuf`.
 
@@ -2990,11 +3052,13 @@ class Comm:
         In an intercommunicator the data come from the other group.
 
         Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
-        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-        that do not fit each other.
+        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE in an
+        intercommunicator, or memory that can't be accessed; ERR_OTHER if the ranks call
+        different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed;
+        ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for
+        buffers that do not fit each other; BufferError for memory that is not contiguous, or is
+        to be written and read-only; TypeError for what is no buffer, as IN_PLACE where it is
+        not allowed.
 
         MPI 4.1, section 6.12."""
     def Iallgatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV) -> Request:
@@ -3014,10 +3078,12 @@ class Comm:
 
         Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
         if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+        BufferError for memory that is not contiguous, or is to be written and read-only;
+        TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.12."""
     def Ialltoall(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpecB) -> Request:
@@ -3026,6 +3092,9 @@ class Comm:
         `sendbuf` has a block for each rank, `recvbuf` room for one of each: the j-th block of
         rank i becomes the i-th of rank j. An array of shape (size, ...) has blocks of shape
         (...).
+
+        A buffer that has a block for each rank may also be [array, count, datatype], where
+        count is the number of elements of one block.
 
         All ranks may pass IN_PLACE as `sendbuf`: `recvbuf` has the data that is sent, and what
         comes takes its place.
@@ -3038,11 +3107,13 @@ class Comm:
         In an intercommunicator the data come from the other group.
 
         Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
-        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-        that do not fit each other.
+        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE in an
+        intercommunicator, or memory that can't be accessed; ERR_OTHER if the ranks call
+        different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed;
+        ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for
+        buffers that do not fit each other; BufferError for memory that is not contiguous, or is
+        to be written and read-only; TypeError for what is no buffer, as IN_PLACE where it is
+        not allowed.
 
         MPI 4.1, section 6.12."""
     def Ialltoallv(self, sendbuf: BufSpecV | InPlace, recvbuf: BufSpecV) -> Request:
@@ -3064,10 +3135,12 @@ class Comm:
 
         Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
         if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+        BufferError for memory that is not contiguous, or is to be written and read-only;
+        TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.12."""
     def Ialltoallw(self, sendbuf: BufSpecW | InPlace, recvbuf: BufSpecW) -> Request:
@@ -3089,10 +3162,12 @@ class Comm:
 
         Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
         if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+        BufferError for memory that is not contiguous, or is to be written and read-only;
+        TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.12."""
     def Ireduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec | None, op: Op = SUM, root: int = 0) -> Request:
@@ -3119,10 +3194,13 @@ class Comm:
         Errors: ERR_ROOT for a root that is not in the communicator; ERR_OP for an operation
         that is null, or not for these elements; ERR_TRUNCATE if a rank sends more or fewer
         bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
-        ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
-        ERR_OTHER if the ranks call different collectives, or one of them gives up;
-        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be accessed;
+        ERR_TYPE for buffers of a rank that differ in number or datatype; ERR_OTHER if the ranks
+        call different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has
+        failed; ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL;
+        ValueError for buffers that do not fit each other; BufferError for memory that is not
+        contiguous, or is to be written and read-only; TypeError for what is no buffer, as
+        IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.12."""
     def Iallreduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> Request:
@@ -3146,10 +3224,13 @@ class Comm:
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
         a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
-        can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
-        gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
+        can't be accessed; ERR_TYPE for buffers of a rank that differ in number or datatype;
+        ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+        for memory that is not contiguous, or is to be written and read-only; TypeError for what
+        is no buffer, as IN_PLACE where it is not allowed.
 
         >>> total = np.empty(1)
         >>> request = MPI.COMM_SELF.Iallreduce(np.ones(1), total)
@@ -3162,6 +3243,9 @@ class Comm:
 
         `sendbuf` has a block for each rank, all of the same length. The i-th blocks of all
         ranks are combined by `op`, and the result goes to `recvbuf` of rank i.
+
+        A buffer that has a block for each rank may also be [array, count, datatype], where
+        count is the number of elements of one block.
 
         All ranks may pass IN_PLACE as `sendbuf`: their operands are in `recvbuf`.
 
@@ -3178,10 +3262,12 @@ class Comm:
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
         a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+        BufferError for memory that is not contiguous, or is to be written and read-only;
+        TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.12."""
     def Ireduce_scatter(
@@ -3209,10 +3295,12 @@ class Comm:
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
         a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+        BufferError for memory that is not contiguous, or is to be written and read-only;
+        TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.12."""
     def Barrier_init(self, info: Info = INFO_NULL) -> Prequest:
@@ -3250,13 +3338,15 @@ class Comm:
 
         Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
         sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
-        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be
         accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-        ERR_COMM for COMM_NULL.
+        ERR_COMM for COMM_NULL; BufferError for memory that is not contiguous, or is to be
+        written and read-only; TypeError for what is no buffer, as IN_PLACE where it is not
+        allowed.
 
-        >>> data, total = np.ones(1), np.empty(1)
-        >>> request = MPI.COMM_SELF.Allreduce_init(data, total)
+        >>> data = np.arange(3.0)
+        >>> request = MPI.COMM_SELF.Bcast_init(data, root=0)
         >>> for step in range(3):
         ...     request.Start()
         ...     done = request.Wait()
@@ -3272,6 +3362,9 @@ class Comm:
         has room for a block of each rank, and the block of rank i is the i-th: an array of
         shape (size, ...) takes blocks of shape (...).
 
+        A buffer that has a block for each rank may also be [array, count, datatype], where
+        count is the number of elements of one block.
+
         `root` may pass IN_PLACE as `sendbuf`: its block is in its place in `recvbuf`.
 
         Collective over the communicator: all its ranks make the same call, in the same order
@@ -3285,10 +3378,12 @@ class Comm:
 
         Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
         sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
-        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be
         accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+        for memory that is not contiguous, or is to be written and read-only; TypeError for what
+        is no buffer, as IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.13."""
     def Gatherv_init(
@@ -3314,10 +3409,12 @@ class Comm:
         Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
         plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
         bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
-        ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+        ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be accessed;
         ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+        for memory that is not contiguous, or is to be written and read-only; TypeError for what
+        is no buffer, as IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.13."""
     def Scatter_init(
@@ -3328,6 +3425,9 @@ class Comm:
         `sendbuf` matters at `root` only (None elsewhere): it has a block for each rank, and
         rank i gets the i-th: an array of shape (size, ...) has blocks of shape (...). `recvbuf`
         takes this rank's block.
+
+        A buffer that has a block for each rank may also be [array, count, datatype], where
+        count is the number of elements of one block.
 
         `root` may pass IN_PLACE as `recvbuf`: its block stays in `sendbuf`.
 
@@ -3342,10 +3442,12 @@ class Comm:
 
         Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
         sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
-        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be
         accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+        for memory that is not contiguous, or is to be written and read-only; TypeError for what
+        is no buffer, as IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.13."""
     def Scatterv_init(
@@ -3371,10 +3473,12 @@ class Comm:
         Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
         plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
         bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
-        ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+        ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be accessed;
         ERR_OTHER if the ranks call different collectives, or one of them gives up;
         ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+        for memory that is not contiguous, or is to be written and read-only; TypeError for what
+        is no buffer, as IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.13."""
     def Allgather_init(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest:
@@ -3382,6 +3486,9 @@ class Comm:
 
         `sendbuf` has this rank's block. `recvbuf` has room for a block of each rank, and the
         block of rank i is the i-th: an array of shape (size, ...) takes blocks of shape (...).
+
+        A buffer that has a block for each rank may also be [array, count, datatype], where
+        count is the number of elements of one block.
 
         All ranks may pass IN_PLACE as `sendbuf`: their blocks are in their places in `recvbuf`.
 
@@ -3394,11 +3501,13 @@ class Comm:
         In an intercommunicator the data come from the other group.
 
         Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
-        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-        that do not fit each other.
+        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE in an
+        intercommunicator, or memory that can't be accessed; ERR_OTHER if the ranks call
+        different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed;
+        ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for
+        buffers that do not fit each other; BufferError for memory that is not contiguous, or is
+        to be written and read-only; TypeError for what is no buffer, as IN_PLACE where it is
+        not allowed.
 
         MPI 4.1, section 6.13."""
     def Allgatherv_init(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest:
@@ -3419,10 +3528,12 @@ class Comm:
 
         Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
         if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+        BufferError for memory that is not contiguous, or is to be written and read-only;
+        TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.13."""
     def Alltoall_init(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest:
@@ -3431,6 +3542,9 @@ class Comm:
         `sendbuf` has a block for each rank, `recvbuf` room for one of each: the j-th block of
         rank i becomes the i-th of rank j. An array of shape (size, ...) has blocks of shape
         (...).
+
+        A buffer that has a block for each rank may also be [array, count, datatype], where
+        count is the number of elements of one block.
 
         All ranks may pass IN_PLACE as `sendbuf`: `recvbuf` has the data that is sent, and what
         comes takes its place.
@@ -3444,11 +3558,13 @@ class Comm:
         In an intercommunicator the data come from the other group.
 
         Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
-        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-        that do not fit each other.
+        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE in an
+        intercommunicator, or memory that can't be accessed; ERR_OTHER if the ranks call
+        different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed;
+        ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for
+        buffers that do not fit each other; BufferError for memory that is not contiguous, or is
+        to be written and read-only; TypeError for what is no buffer, as IN_PLACE where it is
+        not allowed.
 
         MPI 4.1, section 6.13."""
     def Alltoallv_init(self, sendbuf: BufSpecV | InPlace, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest:
@@ -3471,10 +3587,12 @@ class Comm:
 
         Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
         if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+        BufferError for memory that is not contiguous, or is to be written and read-only;
+        TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.13."""
     def Alltoallw_init(self, sendbuf: BufSpecW | InPlace, recvbuf: BufSpecW, info: Info = INFO_NULL) -> Prequest:
@@ -3497,10 +3615,12 @@ class Comm:
 
         Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
         if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+        BufferError for memory that is not contiguous, or is to be written and read-only;
+        TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.13."""
     def Reduce_init(
@@ -3530,10 +3650,13 @@ class Comm:
         Errors: ERR_ROOT for a root that is not in the communicator; ERR_OP for an operation
         that is null, or not for these elements; ERR_TRUNCATE if a rank sends more or fewer
         bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
-        ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
-        ERR_OTHER if the ranks call different collectives, or one of them gives up;
-        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be accessed;
+        ERR_TYPE for buffers of a rank that differ in number or datatype; ERR_OTHER if the ranks
+        call different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has
+        failed; ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL;
+        ValueError for buffers that do not fit each other; BufferError for memory that is not
+        contiguous, or is to be written and read-only; TypeError for what is no buffer, as
+        IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.13."""
     def Allreduce_init(
@@ -3560,10 +3683,13 @@ class Comm:
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
         a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
-        can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
-        gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
+        can't be accessed; ERR_TYPE for buffers of a rank that differ in number or datatype;
+        ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+        for memory that is not contiguous, or is to be written and read-only; TypeError for what
+        is no buffer, as IN_PLACE where it is not allowed.
 
         >>> data, total = np.ones(1), np.empty(1)
         >>> request = MPI.COMM_SELF.Allreduce_init(data, total)
@@ -3581,6 +3707,9 @@ class Comm:
         `sendbuf` has a block for each rank, all of the same length. The i-th blocks of all
         ranks are combined by `op`, and the result goes to `recvbuf` of rank i.
 
+        A buffer that has a block for each rank may also be [array, count, datatype], where
+        count is the number of elements of one block.
+
         All ranks may pass IN_PLACE as `sendbuf`: their operands are in `recvbuf`.
 
         `op` is predefined, or made by `Op.Create`; operands are combined in the order of ranks,
@@ -3597,10 +3726,12 @@ class Comm:
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
         a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+        BufferError for memory that is not contiguous, or is to be written and read-only;
+        TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.13."""
     def Reduce_scatter_init(
@@ -3634,10 +3765,12 @@ class Comm:
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
         a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
         can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
         gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+        BufferError for memory that is not contiguous, or is to be written and read-only;
+        TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.13."""
     def send(self, obj: Any, dest: int, tag: int = 0) -> None:
@@ -3657,10 +3790,10 @@ class Comm:
         process has failed; ERR_REVOKED if the communicator has been revoked.
 
         >>> comm = MPI.COMM_SELF
-        >>> request = comm.isend({'a': 1}, dest=0)
-        >>> comm.recv(source=0)
-        {'a': 1}
+        >>> request = comm.irecv(source=0)
+        >>> comm.send({'a': 1}, dest=0)
         >>> request.wait()
+        {'a': 1}
 
         MPI 4.1, section 3.2.1."""
     def bsend(self, obj: Any, dest: int, tag: int = 0) -> None:
@@ -3789,10 +3922,10 @@ class Comm:
         request is completed, ERR_PROC_FAILED if the other process has failed.
 
         >>> comm = MPI.COMM_SELF
-        >>> request = comm.isend({'a': 1}, dest=0)
-        >>> comm.recv(source=0)
-        {'a': 1}
+        >>> request = comm.irecv(source=0)
+        >>> comm.send({'a': 1}, dest=0)
         >>> request.wait()
+        {'a': 1}
 
         MPI 4.1, section 3.7.2."""
     def sendrecv(
@@ -3935,8 +4068,10 @@ class Comm:
         ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL.
 
         >>> comm = MPI.COMM_SELF
-        >>> comm.bcast({'a': 1}), comm.allgather('b'), comm.allreduce(3, MPI.SUM)
-        ({'a': 1}, ['b'], 3)
+        >>> tasks = list(range(comm.size)) if comm.rank == 0 else None
+        >>> mine = comm.scatter(tasks, root=0)
+        >>> comm.gather(mine + 1, root=0)
+        [1]
 
         MPI 4.1, section 6.5."""
     def scatter(self, sendobj: Any, root: int = 0) -> Any:
@@ -3958,8 +4093,10 @@ class Comm:
         a sequence of another length than there are ranks.
 
         >>> comm = MPI.COMM_SELF
-        >>> comm.bcast({'a': 1}), comm.allgather('b'), comm.allreduce(3, MPI.SUM)
-        ({'a': 1}, ['b'], 3)
+        >>> tasks = list(range(comm.size)) if comm.rank == 0 else None
+        >>> mine = comm.scatter(tasks, root=0)
+        >>> comm.gather(mine + 1, root=0)
+        [1]
 
         MPI 4.1, section 6.6."""
     def allgather(self, sendobj: Any) -> list[Any]:
@@ -4000,8 +4137,8 @@ class Comm:
         ranks.
 
         >>> comm = MPI.COMM_SELF
-        >>> comm.bcast({'a': 1}), comm.allgather('b'), comm.allreduce(3, MPI.SUM)
-        ({'a': 1}, ['b'], 3)
+        >>> comm.alltoall([f'from {comm.rank} to {other}' for other in range(comm.size)])
+        ['from 0 to 0']
 
         MPI 4.1, section 6.8."""
     def reduce(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM, root: int = 0) -> Any:
@@ -4024,9 +4161,8 @@ class Comm:
         different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed;
         ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL.
 
-        >>> comm = MPI.COMM_SELF
-        >>> comm.bcast({'a': 1}), comm.allgather('b'), comm.allreduce(3, MPI.SUM)
-        ({'a': 1}, ['b'], 3)
+        >>> MPI.COMM_SELF.reduce(3, MPI.SUM, root=0)
+        3
 
         MPI 4.1, section 6.9.1."""
     def allreduce(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM) -> Any:
@@ -4703,8 +4839,9 @@ class Datatype:
     def Match_size(cls, typeclass: int, size: int) -> Self:
         """Return the predefined datatype of a class and a size.
 
-        Local. `typeclass` is TYPECLASS_INTEGER, TYPECLASS_REAL or TYPECLASS_COMPLEX, and `size`
-        a number of bytes. The datatype is predefined and cannot be freed.
+        Local. `typeclass` is TYPECLASS_INTEGER, TYPECLASS_REAL, TYPECLASS_COMPLEX or, which MPI
+        5.0 adds, TYPECLASS_LOGICAL, and `size` a number of bytes. The datatype is predefined
+        and cannot be freed.
 
         Errors: ERR_ARG if there is none.
 
@@ -6912,15 +7049,17 @@ class Intracomm(Comm):
         and its result is there.
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TYPE for a
-        datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or
-        memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or one
-        of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator
-        has been revoked; ERR_COMM for COMM_NULL.
+        datatype that is not committed, or buffers that differ in number or datatype; ERR_BUFFER
+        for memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or
+        one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
+        communicator has been revoked; ERR_COMM for COMM_NULL; BufferError for memory that is
+        not contiguous, or is to be written and read-only; TypeError for what is no buffer, as
+        IN_PLACE where it is not allowed.
 
-        >>> comm, before = MPI.COMM_SELF, np.zeros(1, int)
-        >>> comm.Exscan(np.array([5]), before)
-        >>> before
-        array([0])
+        >>> comm, sums = MPI.COMM_SELF, np.empty(1, int)
+        >>> comm.Scan(np.array([5]), sums)
+        >>> int(sums[0])
+        5
 
         MPI 4.1, section 6.11.1."""
     def Exscan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> None:
@@ -6939,10 +7078,12 @@ class Intracomm(Comm):
         and its result is there.
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TYPE for a
-        datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or
-        memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or one
-        of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator
-        has been revoked; ERR_COMM for COMM_NULL.
+        datatype that is not committed, or buffers that differ in number or datatype; ERR_BUFFER
+        for memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or
+        one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
+        communicator has been revoked; ERR_COMM for COMM_NULL; BufferError for memory that is
+        not contiguous, or is to be written and read-only; TypeError for what is no buffer, as
+        IN_PLACE where it is not allowed.
 
         >>> comm, before = MPI.COMM_SELF, np.zeros(1, int)
         >>> comm.Exscan(np.array([5]), before)
@@ -6966,10 +7107,12 @@ class Intracomm(Comm):
         result is there.
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TYPE for a
-        datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or
-        memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or one
-        of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator
-        has been revoked; ERR_COMM for COMM_NULL.
+        datatype that is not committed, or buffers that differ in number or datatype; ERR_BUFFER
+        for memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or
+        one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
+        communicator has been revoked; ERR_COMM for COMM_NULL; BufferError for memory that is
+        not contiguous, or is to be written and read-only; TypeError for what is no buffer, as
+        IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.12."""
     def Iexscan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> Request:
@@ -6989,10 +7132,12 @@ class Intracomm(Comm):
         result is there.
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TYPE for a
-        datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or
-        memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or one
-        of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator
-        has been revoked; ERR_COMM for COMM_NULL.
+        datatype that is not committed, or buffers that differ in number or datatype; ERR_BUFFER
+        for memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or
+        one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
+        communicator has been revoked; ERR_COMM for COMM_NULL; BufferError for memory that is
+        not contiguous, or is to be written and read-only; TypeError for what is no buffer, as
+        IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.12."""
     def Scan_init(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM, info: Info = INFO_NULL) -> Prequest:
@@ -7012,10 +7157,12 @@ class Intracomm(Comm):
         `info` has no effect.
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TYPE for a
-        datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or
-        memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or one
-        of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator
-        has been revoked; ERR_COMM for COMM_NULL.
+        datatype that is not committed, or buffers that differ in number or datatype; ERR_BUFFER
+        for memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or
+        one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
+        communicator has been revoked; ERR_COMM for COMM_NULL; BufferError for memory that is
+        not contiguous, or is to be written and read-only; TypeError for what is no buffer, as
+        IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.13."""
     def Exscan_init(
@@ -7038,10 +7185,12 @@ class Intracomm(Comm):
         `info` has no effect.
 
         Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TYPE for a
-        datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or
-        memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or one
-        of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator
-        has been revoked; ERR_COMM for COMM_NULL.
+        datatype that is not committed, or buffers that differ in number or datatype; ERR_BUFFER
+        for memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or
+        one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
+        communicator has been revoked; ERR_COMM for COMM_NULL; BufferError for memory that is
+        not contiguous, or is to be written and read-only; TypeError for what is no buffer, as
+        IN_PLACE where it is not allowed.
 
         MPI 4.1, section 6.13."""
     def scan(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM) -> Any:
@@ -7534,11 +7683,12 @@ class Prequest(Request):
         Errors: ERR_REQUEST for a request that is null or active, or not persistent.
 
         >>> got = np.empty(1)
-        >>> requests = [MPI.COMM_SELF.Recv_init(got, source=0)]
-        >>> requests += [MPI.COMM_SELF.Send_init(np.ones(1), dest=0)]
-        >>> MPI.Prequest.Startall(requests)
-        >>> MPI.Request.Waitall(requests)
+        >>> request = MPI.COMM_SELF.Recv_init(got, source=0)
+        >>> request.Start()
+        >>> MPI.COMM_SELF.Send(np.ones(1), dest=0)
+        >>> request.Wait()
         True
+        >>> request.Free()
 
         MPI 4.1, section 3.9."""
     def Pready(self, partition: int) -> None:
@@ -7575,15 +7725,13 @@ class Prequest(Request):
         Errors: ERR_ARG for a partition that does not exist, or is ready already; ERR_REQUEST
         for a request that is not a started partitioned send.
 
-        >>> comm, got = MPI.COMM_SELF, np.empty(4)
-        >>> send = comm.Psend_init(np.arange(4.0), 2, dest=0, tag=1)
-        >>> recv = comm.Precv_init(got, 2, source=0, tag=1)
+        >>> comm, got = MPI.COMM_SELF, np.empty(6)
+        >>> send = comm.Psend_init(np.arange(6.0), 6, dest=0, tag=1)
+        >>> recv = comm.Precv_init(got, 6, source=0, tag=1)
         >>> MPI.Prequest.Startall([send, recv])
-        >>> send.Pready(1)
-        >>> send.Pready(0)
+        >>> send.Pready_range(0, 3)  # the last one is ready, too
+        >>> send.Pready_list([5, 4])
         >>> MPI.Request.Waitall([send, recv])
-        True
-        >>> recv.Parrived(0)
         True
         >>> send.Free(), recv.Free()
         (None, None)
@@ -7601,15 +7749,13 @@ class Prequest(Request):
         Errors: ERR_ARG for a partition that does not exist, or is ready already; ERR_REQUEST
         for a request that is not a started partitioned send.
 
-        >>> comm, got = MPI.COMM_SELF, np.empty(4)
-        >>> send = comm.Psend_init(np.arange(4.0), 2, dest=0, tag=1)
-        >>> recv = comm.Precv_init(got, 2, source=0, tag=1)
+        >>> comm, got = MPI.COMM_SELF, np.empty(6)
+        >>> send = comm.Psend_init(np.arange(6.0), 6, dest=0, tag=1)
+        >>> recv = comm.Precv_init(got, 6, source=0, tag=1)
         >>> MPI.Prequest.Startall([send, recv])
-        >>> send.Pready(1)
-        >>> send.Pready(0)
+        >>> send.Pready_range(0, 3)  # the last one is ready, too
+        >>> send.Pready_list([5, 4])
         >>> MPI.Request.Waitall([send, recv])
-        True
-        >>> recv.Parrived(0)
         True
         >>> send.Free(), recv.Free()
         (None, None)
@@ -7656,6 +7802,8 @@ class Prequest(Request):
         >>> MPI.Prequest.Startall(requests)
         >>> MPI.Request.Waitall(requests)
         True
+        >>> for request in requests:
+        ...     request.Free()
 
         MPI 4.1, section 3.9."""
 
@@ -7736,11 +7884,11 @@ class Request:
         Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
         ERR_PROC_FAILED; TypeError for what is no list of requests.
 
-        >>> got = np.empty(2)
         >>> comm = MPI.COMM_SELF
-        >>> requests = [comm.Irecv(got[i:i + 1], source=0, tag=i) for i in range(2)]
-        >>> requests += [comm.Isend(np.ones(1), dest=0, tag=i) for i in range(2)]
-        >>> MPI.Request.Waitall(requests)
+        >>> requests = [comm.Ibarrier(), comm.Ibarrier()]
+        >>> sorted([MPI.Request.Waitany(requests), MPI.Request.Waitany(requests)])
+        [0, 1]
+        >>> MPI.Request.Waitany(requests) == MPI.UNDEFINED
         True
 
         MPI 4.1, section 3.7.5."""
@@ -7759,12 +7907,12 @@ class Request:
         Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
         ERR_PROC_FAILED; TypeError for what is no list of requests.
 
-        >>> got = np.empty(2)
-        >>> comm = MPI.COMM_SELF
-        >>> requests = [comm.Irecv(got[i:i + 1], source=0, tag=i) for i in range(2)]
-        >>> requests += [comm.Isend(np.ones(1), dest=0, tag=i) for i in range(2)]
-        >>> MPI.Request.Waitall(requests)
-        True
+        >>> requests = [MPI.COMM_SELF.Ibarrier()]
+        >>> index, done = MPI.Request.Testany(requests)
+        >>> while not done:
+        ...     index, done = MPI.Request.Testany(requests)
+        >>> index
+        0
 
         MPI 4.1, section 3.7.5."""
     @classmethod
@@ -7823,12 +7971,10 @@ class Request:
         ERR_PROC_FAILED; of several the first is raised, and the statuses say which operations
         failed, by their `error`; TypeError for what is no list of requests.
 
-        >>> got = np.empty(2)
         >>> comm = MPI.COMM_SELF
-        >>> requests = [comm.Irecv(got[i:i + 1], source=0, tag=i) for i in range(2)]
-        >>> requests += [comm.Isend(np.ones(1), dest=0, tag=i) for i in range(2)]
-        >>> MPI.Request.Waitall(requests)
-        True
+        >>> requests = [comm.Ibarrier(), comm.Ibarrier()]
+        >>> while not MPI.Request.Testall(requests):
+        ...     pass  # something else meanwhile
 
         MPI 4.1, section 3.7.5."""
     @classmethod
@@ -7859,12 +8005,10 @@ class Request:
         Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
         ERR_PROC_FAILED; TypeError for what is no list of requests.
 
-        >>> got = np.empty(2)
         >>> comm = MPI.COMM_SELF
-        >>> requests = [comm.Irecv(got[i:i + 1], source=0, tag=i) for i in range(2)]
-        >>> requests += [comm.Isend(np.ones(1), dest=0, tag=i) for i in range(2)]
-        >>> MPI.Request.Waitall(requests)
-        True
+        >>> requests = [comm.Ibarrier(), comm.Ibarrier()]
+        >>> while (indices := MPI.Request.Waitsome(requests)) is not None:
+        ...     pass  # what belongs to the requests of these indices
 
         MPI 4.1, section 3.7.5."""
     @classmethod
@@ -7882,12 +8026,10 @@ class Request:
         Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
         ERR_PROC_FAILED; TypeError for what is no list of requests.
 
-        >>> got = np.empty(2)
         >>> comm = MPI.COMM_SELF
-        >>> requests = [comm.Irecv(got[i:i + 1], source=0, tag=i) for i in range(2)]
-        >>> requests += [comm.Isend(np.ones(1), dest=0, tag=i) for i in range(2)]
-        >>> MPI.Request.Waitall(requests)
-        True
+        >>> requests = [comm.Ibarrier(), comm.Ibarrier()]
+        >>> while (indices := MPI.Request.Testsome(requests)) is not None:
+        ...     pass  # what belongs to the requests of these indices, if there are any
 
         MPI 4.1, section 3.7.5."""
     @classmethod
@@ -7975,6 +8117,8 @@ class Request:
         ERR_PROC_FAILED.
 
         >>> request = MPI.COMM_SELF.irecv(source=0)
+        >>> request.test()
+        (False, None)
         >>> MPI.COMM_SELF.send('hello', dest=0)
         >>> request.wait()
         'hello'
@@ -9013,8 +9157,12 @@ class Topocomm(Intracomm):
         Collective over the communicator: all its ranks make the same call. Blocking: when it
         returns, this rank's buffers may be reused and its result is there.
 
-        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-        has failed; ERR_COMM for COMM_NULL.
+        Errors: BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+        ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+        ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+        buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+        without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
         >>> ring = MPI.COMM_SELF.Create_cart([1], periods=[True])
         >>> got = np.empty((ring.indegree, 2))
@@ -9036,8 +9184,12 @@ class Topocomm(Intracomm):
         Collective over the communicator: all its ranks make the same call. Blocking: when it
         returns, this rank's buffers may be reused and its result is there.
 
-        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-        has failed; ERR_COMM for COMM_NULL.
+        Errors: BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+        ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+        ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+        buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+        without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.6.1."""
     def Neighbor_alltoall(self, sendbuf: BufSpecB, recvbuf: BufSpecB) -> None:
@@ -9053,8 +9205,12 @@ class Topocomm(Intracomm):
         Collective over the communicator: all its ranks make the same call. Blocking: when it
         returns, this rank's buffers may be reused and its result is there.
 
-        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-        has failed; ERR_COMM for COMM_NULL.
+        Errors: BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+        ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+        ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+        buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+        without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.6.2."""
     def Neighbor_alltoallv(self, sendbuf: BufSpecV, recvbuf: BufSpecV) -> None:
@@ -9071,8 +9227,12 @@ class Topocomm(Intracomm):
         Collective over the communicator: all its ranks make the same call. Blocking: when it
         returns, this rank's buffers may be reused and its result is there.
 
-        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-        has failed; ERR_COMM for COMM_NULL.
+        Errors: BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+        ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+        ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+        buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+        without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.6.2."""
     def Neighbor_alltoallw(self, sendbuf: BufSpecW, recvbuf: BufSpecW) -> None:
@@ -9088,8 +9248,12 @@ class Topocomm(Intracomm):
         Collective over the communicator: all its ranks make the same call. Blocking: when it
         returns, this rank's buffers may be reused and its result is there.
 
-        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-        has failed; ERR_COMM for COMM_NULL.
+        Errors: BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+        ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+        ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+        buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+        without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.6.2."""
     def Ineighbor_allgather(self, sendbuf: BufSpec, recvbuf: BufSpecB) -> Request:
@@ -9107,8 +9271,12 @@ class Topocomm(Intracomm):
         buffers must not be touched until the returned request is complete (Wait, Test). Then
         this rank's result is there.
 
-        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-        has failed; ERR_COMM for COMM_NULL.
+        Errors: BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+        ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+        ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+        buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+        without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.7."""
     def Ineighbor_allgatherv(self, sendbuf: BufSpec, recvbuf: BufSpecV) -> Request:
@@ -9126,8 +9294,12 @@ class Topocomm(Intracomm):
         buffers must not be touched until the returned request is complete (Wait, Test). Then
         this rank's result is there.
 
-        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-        has failed; ERR_COMM for COMM_NULL.
+        Errors: BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+        ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+        ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+        buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+        without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.7."""
     def Ineighbor_alltoall(self, sendbuf: BufSpecB, recvbuf: BufSpecB) -> Request:
@@ -9144,8 +9316,12 @@ class Topocomm(Intracomm):
         buffers must not be touched until the returned request is complete (Wait, Test). Then
         this rank's result is there.
 
-        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-        has failed; ERR_COMM for COMM_NULL.
+        Errors: BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+        ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+        ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+        buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+        without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.7."""
     def Ineighbor_alltoallv(self, sendbuf: BufSpecV, recvbuf: BufSpecV) -> Request:
@@ -9163,8 +9339,12 @@ class Topocomm(Intracomm):
         buffers must not be touched until the returned request is complete (Wait, Test). Then
         this rank's result is there.
 
-        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-        has failed; ERR_COMM for COMM_NULL.
+        Errors: BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+        ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+        ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+        buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+        without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.7."""
     def Ineighbor_alltoallw(self, sendbuf: BufSpecW, recvbuf: BufSpecW) -> Request:
@@ -9181,8 +9361,12 @@ class Topocomm(Intracomm):
         buffers must not be touched until the returned request is complete (Wait, Test). Then
         this rank's result is there.
 
-        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-        has failed; ERR_COMM for COMM_NULL.
+        Errors: BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+        ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+        ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+        buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+        without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.7."""
     def Neighbor_allgather_init(self, sendbuf: BufSpec, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest:
@@ -9201,8 +9385,12 @@ class Topocomm(Intracomm):
         order, and Wait or Test completes it. The buffers must not be touched from Start until
         then. `info` has no effect.
 
-        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-        has failed; ERR_COMM for COMM_NULL.
+        Errors: BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+        ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+        ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+        buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+        without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.8."""
     def Neighbor_allgatherv_init(self, sendbuf: BufSpec, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest:
@@ -9221,8 +9409,12 @@ class Topocomm(Intracomm):
         order, and Wait or Test completes it. The buffers must not be touched from Start until
         then. `info` has no effect.
 
-        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-        has failed; ERR_COMM for COMM_NULL.
+        Errors: BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+        ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+        ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+        buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+        without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.8."""
     def Neighbor_alltoall_init(self, sendbuf: BufSpecB, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest:
@@ -9240,8 +9432,12 @@ class Topocomm(Intracomm):
         order, and Wait or Test completes it. The buffers must not be touched from Start until
         then. `info` has no effect.
 
-        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-        has failed; ERR_COMM for COMM_NULL.
+        Errors: BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+        ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+        ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+        buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+        without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.8."""
     def Neighbor_alltoallv_init(self, sendbuf: BufSpecV, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest:
@@ -9260,8 +9456,12 @@ class Topocomm(Intracomm):
         order, and Wait or Test completes it. The buffers must not be touched from Start until
         then. `info` has no effect.
 
-        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-        has failed; ERR_COMM for COMM_NULL.
+        Errors: BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+        ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+        ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+        buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+        without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.8."""
     def Neighbor_alltoallw_init(self, sendbuf: BufSpecW, recvbuf: BufSpecW, info: Info = INFO_NULL) -> Prequest:
@@ -9279,8 +9479,12 @@ class Topocomm(Intracomm):
         order, and Wait or Test completes it. The buffers must not be touched from Start until
         then. `info` has no effect.
 
-        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-        has failed; ERR_COMM for COMM_NULL.
+        Errors: BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+        ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+        ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+        buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+        without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.8."""
     def neighbor_allgather(self, sendobj: Any) -> list[Any]:
@@ -9376,9 +9580,9 @@ class Win:
         Errors: ERR_COMM for COMM_NULL or an intercommunicator; ERR_INFO_VALUE for a hint that
         has no such value, or not the same one at all ranks; ERR_NO_MEM if there is no such
         amount of memory; ERR_PROC_FAILED if a rank of `comm` has failed; TypeError for an
-        argument of another type; ERR_SIZE for a size that is negative, or differs where
-        `same_size` is promised; ERR_DISP for a `disp_unit` below 1, or one that differs where
-        `same_disp_unit` is promised.
+        argument of another type; ERR_SIZE for a size that is negative, is more than a process
+        can address, or differs where `same_size` is promised; ERR_DISP for a `disp_unit` below
+        1, or one that differs where `same_disp_unit` is promised.
 
         >>> win = MPI.Win.Create(np.zeros(4), 8, comm=MPI.COMM_SELF)
         >>> win.Free()
@@ -9405,9 +9609,9 @@ class Win:
         Errors: ERR_COMM for COMM_NULL or an intercommunicator; ERR_INFO_VALUE for a hint that
         has no such value, or not the same one at all ranks; ERR_NO_MEM if there is no such
         amount of memory; ERR_PROC_FAILED if a rank of `comm` has failed; TypeError for an
-        argument of another type; ERR_SIZE for a size that is negative, or differs where
-        `same_size` is promised; ERR_DISP for a `disp_unit` below 1, or one that differs where
-        `same_disp_unit` is promised.
+        argument of another type; ERR_SIZE for a size that is negative, is more than a process
+        can address, or differs where `same_size` is promised; ERR_DISP for a `disp_unit` below
+        1, or one that differs where `same_disp_unit` is promised.
 
         >>> win = MPI.Win.Allocate(4 * 8, 8, comm=MPI.COMM_SELF)
         >>> field = np.frombuffer(win.tomemory())
@@ -9439,9 +9643,9 @@ class Win:
         COMM_NULL or an intercommunicator; ERR_INFO_VALUE for a hint that has no such value, or
         not the same one at all ranks; ERR_NO_MEM if there is no such amount of memory;
         ERR_PROC_FAILED if a rank of `comm` has failed; TypeError for an argument of another
-        type; ERR_SIZE for a size that is negative, or differs where `same_size` is promised;
-        ERR_DISP for a `disp_unit` below 1, or one that differs where `same_disp_unit` is
-        promised.
+        type; ERR_SIZE for a size that is negative, is more than a process can address, or
+        differs where `same_size` is promised; ERR_DISP for a `disp_unit` below 1, or one that
+        differs where `same_disp_unit` is promised.
 
         >>> win = MPI.Win.Allocate_shared(4 * 8, 8, comm=MPI.COMM_SELF)
         >>> memory, disp_unit = win.Shared_query(0)
@@ -9655,9 +9859,10 @@ class Win:
         Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
         epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
         target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
-        ERR_COUNT for a negative count; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if
-        memory can't be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not
-        contiguous, or is to be written and read-only.
+        ERR_COUNT for a negative count of the target, ValueError for one of this rank;
+        ERR_PROC_FAILED if the target has failed; ERR_BUFFER if memory can't be accessed;
+        ERR_WIN for WIN_NULL; BufferError for memory that is not contiguous, or is to be written
+        and read-only.
 
         >>> win = MPI.Win.Allocate(8 * 4, 8, comm=MPI.COMM_SELF)
         >>> win.Lock(0)
@@ -9690,9 +9895,10 @@ class Win:
         Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
         epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
         target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
-        ERR_COUNT for a negative count; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if
-        memory can't be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not
-        contiguous, or is to be written and read-only.
+        ERR_COUNT for a negative count of the target, ValueError for one of this rank;
+        ERR_PROC_FAILED if the target has failed; ERR_BUFFER if memory can't be accessed;
+        ERR_WIN for WIN_NULL; BufferError for memory that is not contiguous, or is to be written
+        and read-only.
 
         >>> win = MPI.Win.Create(np.arange(4.0), 8, comm=MPI.COMM_SELF)
         >>> two = np.empty(2)
@@ -9730,10 +9936,10 @@ class Win:
         Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
         epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
         target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
-        ERR_COUNT for a negative count; ERR_OP for an operation that is not predefined, or not
-        for these elements; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if memory can't
-        be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not contiguous, or is
-        to be written and read-only.
+        ERR_COUNT for a negative count of the target, ValueError for one of this rank; ERR_OP
+        for an operation that is not predefined, or not for these elements; ERR_PROC_FAILED if
+        the target has failed; ERR_BUFFER if memory can't be accessed; ERR_WIN for WIN_NULL;
+        BufferError for memory that is not contiguous, or is to be written and read-only.
 
         >>> sums = np.ones(3)
         >>> win = MPI.Win.Create(sums, 8, comm=MPI.COMM_SELF)
@@ -9773,10 +9979,10 @@ class Win:
         Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
         epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
         target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
-        ERR_COUNT for a negative count; ERR_OP for an operation that is not predefined, or not
-        for these elements; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if memory can't
-        be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not contiguous, or is
-        to be written and read-only.
+        ERR_COUNT for a negative count of the target, ValueError for one of this rank; ERR_OP
+        for an operation that is not predefined, or not for these elements; ERR_PROC_FAILED if
+        the target has failed; ERR_BUFFER if memory can't be accessed; ERR_WIN for WIN_NULL;
+        BufferError for memory that is not contiguous, or is to be written and read-only.
 
         >>> old = np.empty(2)
         >>> win = MPI.Win.Create(np.array([3.0, 4.0]), 8, comm=MPI.COMM_SELF)
@@ -9887,9 +10093,10 @@ class Win:
         Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
         epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
         target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
-        ERR_COUNT for a negative count; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if
-        memory can't be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not
-        contiguous, or is to be written and read-only.
+        ERR_COUNT for a negative count of the target, ValueError for one of this rank;
+        ERR_PROC_FAILED if the target has failed; ERR_BUFFER if memory can't be accessed;
+        ERR_WIN for WIN_NULL; BufferError for memory that is not contiguous, or is to be written
+        and read-only.
 
         >>> win = MPI.Win.Allocate(8 * 4, 8, comm=MPI.COMM_SELF)
         >>> win.Lock_all()
@@ -9922,9 +10129,10 @@ class Win:
         Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
         epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
         target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
-        ERR_COUNT for a negative count; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if
-        memory can't be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not
-        contiguous, or is to be written and read-only.
+        ERR_COUNT for a negative count of the target, ValueError for one of this rank;
+        ERR_PROC_FAILED if the target has failed; ERR_BUFFER if memory can't be accessed;
+        ERR_WIN for WIN_NULL; BufferError for memory that is not contiguous, or is to be written
+        and read-only.
 
         >>> data = np.empty(4)
         >>> win = MPI.Win.Allocate(8 * 4, 8, comm=MPI.COMM_SELF)
@@ -9962,10 +10170,10 @@ class Win:
         Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
         epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
         target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
-        ERR_COUNT for a negative count; ERR_OP for an operation that is not predefined, or not
-        for these elements; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if memory can't
-        be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not contiguous, or is
-        to be written and read-only.
+        ERR_COUNT for a negative count of the target, ValueError for one of this rank; ERR_OP
+        for an operation that is not predefined, or not for these elements; ERR_PROC_FAILED if
+        the target has failed; ERR_BUFFER if memory can't be accessed; ERR_WIN for WIN_NULL;
+        BufferError for memory that is not contiguous, or is to be written and read-only.
 
         MPI 4.1, section 12.3.5."""
     def Rget_accumulate(
@@ -9995,10 +10203,10 @@ class Win:
         Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
         epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
         target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
-        ERR_COUNT for a negative count; ERR_OP for an operation that is not predefined, or not
-        for these elements; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if memory can't
-        be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not contiguous, or is
-        to be written and read-only.
+        ERR_COUNT for a negative count of the target, ValueError for one of this rank; ERR_OP
+        for an operation that is not predefined, or not for these elements; ERR_PROC_FAILED if
+        the target has failed; ERR_BUFFER if memory can't be accessed; ERR_WIN for WIN_NULL;
+        BufferError for memory that is not contiguous, or is to be written and read-only.
 
         MPI 4.1, section 12.3.5."""
     def Fence(self, assertion: int = 0) -> None:
@@ -10014,9 +10222,10 @@ class Win:
         one), MODE_NOPRECEDE (no operation precedes) and MODE_NOSUCCEED (none follows). All
         ranks give MODE_NOPRECEDE or none does, and so for MODE_NOSUCCEED.
 
-        Errors: ERR_RMA_SYNC under Lock, Lock_all, Start or Post; ERR_ASSERT for other bits;
-        ERR_PROC_FAILED if a rank whose operations are to complete has failed; ERR_BUFFER if an
-        operation found memory that can't be accessed; ERR_WIN for WIN_NULL.
+        Errors: ERR_RMA_SYNC under Lock, Lock_all, Start or Post; ERR_ASSERT for bits that are
+        no MODE_ flag of windows; ERR_PROC_FAILED if a rank whose operations are to complete has
+        failed; ERR_BUFFER if an operation found memory that can't be accessed; ERR_WIN for
+        WIN_NULL.
 
         >>> win = MPI.Win.Allocate(8, comm=MPI.COMM_SELF)
         >>> win.Fence(MPI.MODE_NOPRECEDE)
@@ -10033,9 +10242,9 @@ class Win:
 
         Not collective: the ranks of both groups, and no others, take part.
 
-        Errors: ERR_GROUP if a rank of the group is not in the window; ERR_ASSERT for other
-        bits; ERR_RMA_SYNC within another access epoch; ERR_PROC_FAILED if a target has failed;
-        ERR_WIN for WIN_NULL.
+        Errors: ERR_GROUP if a rank of the group is not in the window; ERR_ASSERT for bits that
+        are no MODE_ flag of windows; ERR_RMA_SYNC within another access epoch; ERR_PROC_FAILED
+        if a target has failed; ERR_WIN for WIN_NULL.
 
         >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
         >>> win.Post(win.group)
@@ -10077,8 +10286,9 @@ class Win:
 
         Not collective: the ranks of both groups, and no others, take part.
 
-        Errors: ERR_GROUP if a rank of the group is not in the window; ERR_ASSERT for other
-        bits; ERR_RMA_SYNC if an earlier Post has not been ended; ERR_WIN for WIN_NULL.
+        Errors: ERR_GROUP if a rank of the group is not in the window; ERR_ASSERT for bits that
+        are no MODE_ flag of windows; ERR_RMA_SYNC if an earlier Post has not been ended;
+        ERR_WIN for WIN_NULL.
 
         >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
         >>> win.Post(win.group)
@@ -10126,8 +10336,8 @@ class Win:
         >>> win.Start(win.group)
         >>> win.Put(np.ones(1), 0)
         >>> win.Complete()
-        >>> win.Wait()
-        True
+        >>> while not win.Test():
+        ...     pass  # something else meanwhile
         >>> win.Free()
 
         MPI 4.1, section 12.5.2."""
@@ -10142,9 +10352,9 @@ class Win:
         nobody holds a lock that conflicts.
 
         Errors: ERR_LOCKTYPE for another type; ERR_RMA_SYNC within another access epoch, or if
-        the rank is locked already, or the window has `no_locks`; ERR_ASSERT for other bits;
-        ERR_PROC_FAILED if the target has failed, or the holder of its exclusive lock has;
-        ERR_RANK for a rank that is not in the window; ERR_WIN for WIN_NULL.
+        the rank is locked already, or the window has `no_locks`; ERR_ASSERT for bits that are
+        no MODE_ flag of windows; ERR_PROC_FAILED if the target has failed, or the holder of its
+        exclusive lock has; ERR_RANK for a rank that is not in the window; ERR_WIN for WIN_NULL.
 
         >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
         >>> win.Lock(0, MPI.LOCK_EXCLUSIVE)
@@ -10179,7 +10389,8 @@ class Win:
         has to be complete, is the usual form. `assertion` is 0 or MODE_NOCHECK.
 
         Errors: ERR_RMA_SYNC within another access epoch, or if the window has `no_locks`;
-        ERR_ASSERT for other bits; ERR_PROC_FAILED if a target has failed; ERR_WIN for WIN_NULL.
+        ERR_ASSERT for bits that are no MODE_ flag of windows; ERR_PROC_FAILED if a target has
+        failed; ERR_WIN for WIN_NULL.
 
         >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
         >>> win.Lock_all()
@@ -10218,11 +10429,13 @@ class Win:
         are to complete has failed; ERR_BUFFER if an operation found memory that can't be
         accessed; ERR_RANK for a rank that is not in the window; ERR_WIN for WIN_NULL.
 
-        >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
-        >>> win.Lock_all()
-        >>> win.Put(np.ones(1), 0)
-        >>> win.Flush_all()
-        >>> win.Unlock_all()
+        >>> win, got = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF), np.empty(1)
+        >>> win.Lock(0, MPI.LOCK_SHARED)
+        >>> win.Get(got, 0)
+        >>> win.Flush(0)
+        >>> float(got[0])
+        0.0
+        >>> win.Unlock(0)
         >>> win.Free()
 
         MPI 4.1, section 12.5.4."""

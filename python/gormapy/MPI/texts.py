@@ -1049,8 +1049,10 @@ Split the communicator by what ranks have in common, such as memory.
 
 Collective over the communicator: all its ranks call it with the same `split_type`.
 COMM_TYPE_SHARED makes one communicator for each set of ranks that can share memory,
-ordered by `key`, then by the old rank. The hardware types return COMM_NULL, since
-gormapy knows nothing of the hardware; UNDEFINED does so for a rank.
+ordered by `key`, then by the old rank. The types of hardware and resources return
+COMM_NULL, since gormapy knows nothing of the hardware, but for an `info` whose
+`mpi_hw_resource_type` is `mpi_shared_memory`, with which they do what COMM_TYPE_SHARED
+does. With UNDEFINED a rank gets COMM_NULL.
 
 Errors: ERR_ARG for another type; ERR_COMM for COMM_NULL; ERR_PROC_FAILED if a rank has
 failed; ERR_REVOKED if the communicator has been revoked.
@@ -1305,8 +1307,8 @@ than its buffer, which has what fits; ERR_PROC_FAILED if the other process has f
 ERR_REVOKED if the communicator has been revoked.
 
 >>> comm, got = MPI.COMM_SELF, np.empty(2)
->>> request = comm.Irecv(got, source=0, tag=7)
->>> comm.Send(np.array([1.0, 2.0]), dest=0, tag=7)
+>>> request = comm.Isend(np.array([1.0, 2.0]), dest=0, tag=7)
+>>> comm.Recv(got, source=0, tag=7)
 >>> request.Wait()
 True
 >>> got
@@ -1385,7 +1387,9 @@ for a message that is longer than its buffer, which has what fits; when the requ
 completed, ERR_PROC_FAILED if the other process has failed.
 
 >>> got = np.empty(2)
->>> MPI.COMM_SELF.Sendrecv(np.array([1.0, 2.0]), dest=0, recvbuf=got, source=0)
+>>> request = MPI.COMM_SELF.Isendrecv(np.array([1.0, 2.0]), dest=0, recvbuf=got, source=0)
+>>> request.Wait()
+True
 >>> got
 array([1., 2.])
 
@@ -1434,8 +1438,8 @@ read-only; TypeError for what is no buffer; when the request is completed,
 ERR_PROC_FAILED if the other process has failed.
 
 >>> comm, got = MPI.COMM_SELF, np.empty(2)
->>> request = comm.Irecv(got, source=0, tag=7)
->>> comm.Send(np.array([1.0, 2.0]), dest=0, tag=7)
+>>> request = comm.Isend(np.array([1.0, 2.0]), dest=0, tag=7)
+>>> comm.Recv(got, source=0, tag=7)
 >>> request.Wait()
 True
 >>> got
@@ -1515,8 +1519,8 @@ negative or too large; ERR_COMM for COMM_NULL.
 
 >>> comm, status = MPI.COMM_SELF, MPI.Status()
 >>> request = comm.Isend(np.ones(3), dest=0)
->>> comm.Probe(source=0, status=status)
-True
+>>> while not comm.Iprobe(source=0, status=status):
+...     pass
 >>> got = np.empty(status.Get_count(MPI.DOUBLE))
 >>> comm.Recv(got, source=0)
 >>> request.Wait()
@@ -1560,8 +1564,9 @@ Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag t
 negative or too large; ERR_COMM for COMM_NULL.
 
 >>> comm = MPI.COMM_SELF
->>> request = comm.Isend(np.ones(3), dest=0)
->>> message, got = comm.Mprobe(source=0), np.empty(3)
+>>> request, got = comm.Isend(np.ones(3), dest=0), np.empty(3)
+>>> while (message := comm.Improbe(source=0)) is None:
+...     pass
 >>> message.Recv(got)
 >>> request.Wait()
 True
@@ -1789,10 +1794,8 @@ read-only; TypeError for what is no buffer; ERR_PROC_FAILED if the other process
 failed; ERR_REVOKED if the communicator has been revoked.
 
 >>> comm, got = MPI.COMM_SELF, np.empty(2)
->>> request = comm.Irecv(got, source=0)
->>> comm.Ssend(np.ones(2), dest=0)
->>> request.Wait()
-True
+>>> comm.Bsend(np.ones(2), dest=0)
+>>> comm.Recv(got, source=0)
 
 MPI 4.1, section 3.4.""",
         "Ssend": """Ssend(self, buf: BufSpec, dest: int, tag: int = 0) -> None
@@ -1843,7 +1846,7 @@ failed; ERR_REVOKED if the communicator has been revoked.
 
 >>> comm, got = MPI.COMM_SELF, np.empty(2)
 >>> request = comm.Irecv(got, source=0)
->>> comm.Ssend(np.ones(2), dest=0)
+>>> comm.Rsend(np.ones(2), dest=0)
 >>> request.Wait()
 True
 
@@ -1945,10 +1948,12 @@ root, PROC_NULL at the other ranks of its group, and the root's rank in the othe
 
 Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
 sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
-not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be
 accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-ERR_COMM for COMM_NULL.
+ERR_COMM for COMM_NULL; BufferError for memory that is not contiguous, or is to be
+written and read-only; TypeError for what is no buffer, as IN_PLACE where it is not
+allowed.
 
 >>> data = np.arange(3.0)
 >>> MPI.COMM_SELF.Bcast(data, root=0)
@@ -1962,6 +1967,9 @@ Gather the blocks of all ranks at one rank.
 has room for a block of each rank, and the block of rank i is the i-th: an array of
 shape (size, ...) takes blocks of shape (...).
 
+A buffer that has a block for each rank may also be [array, count, datatype], where
+count is the number of elements of one block.
+
 `root` may pass IN_PLACE as `sendbuf`: its block is in its place in `recvbuf`.
 
 Collective over the communicator: all its ranks make the same call, in the same order
@@ -1974,16 +1982,16 @@ root, PROC_NULL at the other ranks of its group, and the root's rank in the othe
 
 Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
 sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
-not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be
 accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+for memory that is not contiguous, or is to be written and read-only; TypeError for what
+is no buffer, as IN_PLACE where it is not allowed.
 
 >>> comm = MPI.COMM_SELF
->>> table = np.empty((comm.size, 3))
->>> comm.Allgather(np.ones(3), table)
->>> table
-array([[1., 1., 1.]])
+>>> table = np.empty((comm.size, 3)) if comm.rank == 0 else None
+>>> comm.Gather(np.ones(3), table, root=0)
 
 MPI 4.1, section 6.5.""",
         "Gatherv": """Gatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV | None, root: int = 0) -> None
@@ -2007,15 +2015,16 @@ root, PROC_NULL at the other ranks of its group, and the root's rank in the othe
 Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
 plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
 bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
-ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be accessed;
 ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+for memory that is not contiguous, or is to be written and read-only; TypeError for what
+is no buffer, as IN_PLACE where it is not allowed.
 
->>> whole, counts, displacements = np.empty(3), [3], [0]
->>> MPI.COMM_SELF.Allgatherv(np.ones(3), [whole, counts, displacements, MPI.DOUBLE])
->>> whole
-array([1., 1., 1.])
+>>> comm, counts, displacements = MPI.COMM_SELF, [3], [0]
+>>> whole = [np.empty(3), counts, displacements, MPI.DOUBLE] if comm.rank == 0 else None
+>>> comm.Gatherv(np.ones(3), whole, root=0)
 
 MPI 4.1, section 6.5.""",
         "Scatter": """Scatter(self, sendbuf: BufSpecB | None, recvbuf: BufSpec | InPlace, root: int = 0) -> None
@@ -2025,6 +2034,9 @@ Scatter the blocks of one rank to all ranks.
 `sendbuf` matters at `root` only (None elsewhere): it has a block for each rank, and
 rank i gets the i-th: an array of shape (size, ...) has blocks of shape (...). `recvbuf`
 takes this rank's block.
+
+A buffer that has a block for each rank may also be [array, count, datatype], where
+count is the number of elements of one block.
 
 `root` may pass IN_PLACE as `recvbuf`: its block stays in `sendbuf`.
 
@@ -2038,10 +2050,12 @@ root, PROC_NULL at the other ranks of its group, and the root's rank in the othe
 
 Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
 sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
-not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be
 accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+for memory that is not contiguous, or is to be written and read-only; TypeError for what
+is no buffer, as IN_PLACE where it is not allowed.
 
 >>> comm, mine = MPI.COMM_SELF, np.empty(3)
 >>> comm.Scatter(np.ones((comm.size, 3)) if comm.rank == 0 else None, mine, root=0)
@@ -2070,10 +2084,12 @@ root, PROC_NULL at the other ranks of its group, and the root's rank in the othe
 Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
 plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
 bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
-ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be accessed;
 ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+for memory that is not contiguous, or is to be written and read-only; TypeError for what
+is no buffer, as IN_PLACE where it is not allowed.
 
 >>> mine, counts, displacements = np.empty(2), [2], [1]
 >>> whole = [np.arange(4.0), counts, displacements, MPI.DOUBLE]
@@ -2089,6 +2105,9 @@ Gather the blocks of all ranks at all ranks.
 `sendbuf` has this rank's block. `recvbuf` has room for a block of each rank, and the
 block of rank i is the i-th: an array of shape (size, ...) takes blocks of shape (...).
 
+A buffer that has a block for each rank may also be [array, count, datatype], where
+count is the number of elements of one block.
+
 All ranks may pass IN_PLACE as `sendbuf`: their blocks are in their places in `recvbuf`.
 
 Collective over the communicator: all its ranks make the same call, in the same order
@@ -2099,11 +2118,13 @@ so.
 In an intercommunicator the data come from the other group.
 
 Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
-ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-that do not fit each other.
+ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE in an
+intercommunicator, or memory that can't be accessed; ERR_OTHER if the ranks call
+different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed;
+ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for
+buffers that do not fit each other; BufferError for memory that is not contiguous, or is
+to be written and read-only; TypeError for what is no buffer, as IN_PLACE where it is
+not allowed.
 
 >>> comm = MPI.COMM_SELF
 >>> table = np.empty((comm.size, 3))
@@ -2130,10 +2151,12 @@ In an intercommunicator the data come from the other group.
 
 Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
 if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+BufferError for memory that is not contiguous, or is to be written and read-only;
+TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
 >>> whole, counts, displacements = np.empty(3), [3], [0]
 >>> MPI.COMM_SELF.Allgatherv(np.ones(3), [whole, counts, displacements, MPI.DOUBLE])
@@ -2149,6 +2172,9 @@ Exchange blocks among all ranks.
 rank i becomes the i-th of rank j. An array of shape (size, ...) has blocks of shape
 (...).
 
+A buffer that has a block for each rank may also be [array, count, datatype], where
+count is the number of elements of one block.
+
 All ranks may pass IN_PLACE as `sendbuf`: `recvbuf` has the data that is sent, and what
 comes takes its place.
 
@@ -2160,11 +2186,13 @@ so.
 In an intercommunicator the data come from the other group.
 
 Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
-ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-that do not fit each other.
+ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE in an
+intercommunicator, or memory that can't be accessed; ERR_OTHER if the ranks call
+different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed;
+ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for
+buffers that do not fit each other; BufferError for memory that is not contiguous, or is
+to be written and read-only; TypeError for what is no buffer, as IN_PLACE where it is
+not allowed.
 
 >>> comm = MPI.COMM_SELF
 >>> got = np.empty((comm.size, 2))
@@ -2191,10 +2219,12 @@ In an intercommunicator the data come from the other group.
 
 Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
 if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+BufferError for memory that is not contiguous, or is to be written and read-only;
+TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
 >>> got = np.empty(2)
 >>> MPI.COMM_SELF.Alltoallv([np.ones(2), [2], [0], MPI.DOUBLE], [got, [2], [0], MPI.DOUBLE])
@@ -2220,10 +2250,12 @@ In an intercommunicator the data come from the other group.
 
 Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
 if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+BufferError for memory that is not contiguous, or is to be written and read-only;
+TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
 >>> got = np.empty(2)
 >>> MPI.COMM_SELF.Alltoallw([np.ones(2), [2], [0], [MPI.DOUBLE]], [got, [2], [0], [MPI.DOUBLE]])
@@ -2254,15 +2286,17 @@ root, PROC_NULL at the other ranks of its group, and the root's rank in the othe
 Errors: ERR_ROOT for a root that is not in the communicator; ERR_OP for an operation
 that is null, or not for these elements; ERR_TRUNCATE if a rank sends more or fewer
 bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
-ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
-ERR_OTHER if the ranks call different collectives, or one of them gives up;
-ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be accessed;
+ERR_TYPE for buffers of a rank that differ in number or datatype; ERR_OTHER if the ranks
+call different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has
+failed; ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL;
+ValueError for buffers that do not fit each other; BufferError for memory that is not
+contiguous, or is to be written and read-only; TypeError for what is no buffer, as
+IN_PLACE where it is not allowed.
 
->>> total = np.empty(2)
->>> MPI.COMM_SELF.Allreduce(np.array([1.0, 2.0]), total, op=MPI.SUM)
->>> total
-array([1., 2.])
+>>> comm = MPI.COMM_SELF
+>>> total = np.empty(2) if comm.rank == 0 else None
+>>> comm.Reduce(np.array([1.0, 2.0]), total, op=MPI.SUM, root=0)
 
 MPI 4.1, section 6.9.1.""",
         "Allreduce": """Allreduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> None
@@ -2287,10 +2321,13 @@ In an intercommunicator the data come from the other group.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
 a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
-can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
-gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
+can't be accessed; ERR_TYPE for buffers of a rank that differ in number or datatype;
+ERR_OTHER if the ranks call different collectives, or one of them gives up;
+ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+for memory that is not contiguous, or is to be written and read-only; TypeError for what
+is no buffer, as IN_PLACE where it is not allowed.
 
 >>> total = np.empty(2)
 >>> MPI.COMM_SELF.Allreduce(np.array([1.0, 2.0]), total, op=MPI.SUM)
@@ -2304,6 +2341,9 @@ Combine the blocks of all ranks, and give each rank one of the result.
 
 `sendbuf` has a block for each rank, all of the same length. The i-th blocks of all
 ranks are combined by `op`, and the result goes to `recvbuf` of rank i.
+
+A buffer that has a block for each rank may also be [array, count, datatype], where
+count is the number of elements of one block.
 
 All ranks may pass IN_PLACE as `sendbuf`: their operands are in `recvbuf`.
 
@@ -2320,10 +2360,12 @@ In an intercommunicator the data come from the other group.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
 a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+BufferError for memory that is not contiguous, or is to be written and read-only;
+TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
 >>> comm, mine = MPI.COMM_SELF, np.empty(2)
 >>> comm.Reduce_scatter_block(np.ones((comm.size, 2)), mine, op=MPI.MAX)
@@ -2353,13 +2395,15 @@ In an intercommunicator the data come from the other group.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
 a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+BufferError for memory that is not contiguous, or is to be written and read-only;
+TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
->>> comm, mine = MPI.COMM_SELF, np.empty(2)
->>> comm.Reduce_scatter_block(np.ones((comm.size, 2)), mine, op=MPI.MAX)
+>>> mine, recvcounts = np.empty(2), [2]
+>>> MPI.COMM_SELF.Reduce_scatter(np.ones(2), mine, recvcounts, op=MPI.MAX)
 
 MPI 4.1, section 6.10.2.""",
         "Ibarrier": """Ibarrier(self) -> Request
@@ -2378,8 +2422,7 @@ Errors: ERR_OTHER if the ranks call different collectives, or one of them gives 
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
 ERR_COMM for COMM_NULL.
 
->>> total = np.empty(1)
->>> request = MPI.COMM_SELF.Iallreduce(np.ones(1), total)
+>>> request = MPI.COMM_SELF.Ibarrier()
 >>> request.Wait()
 True
 
@@ -2402,13 +2445,15 @@ root, PROC_NULL at the other ranks of its group, and the root's rank in the othe
 
 Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
 sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
-not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be
 accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-ERR_COMM for COMM_NULL.
+ERR_COMM for COMM_NULL; BufferError for memory that is not contiguous, or is to be
+written and read-only; TypeError for what is no buffer, as IN_PLACE where it is not
+allowed.
 
->>> total = np.empty(1)
->>> request = MPI.COMM_SELF.Iallreduce(np.ones(1), total)
+>>> data = np.arange(3.0)
+>>> request = MPI.COMM_SELF.Ibcast(data, root=0)
 >>> request.Wait()
 True
 
@@ -2420,6 +2465,9 @@ Start to gather the blocks of all ranks at one rank.
 `sendbuf` has this rank's block. `recvbuf` matters at `root` only (None elsewhere): it
 has room for a block of each rank, and the block of rank i is the i-th: an array of
 shape (size, ...) takes blocks of shape (...).
+
+A buffer that has a block for each rank may also be [array, count, datatype], where
+count is the number of elements of one block.
 
 `root` may pass IN_PLACE as `sendbuf`: its block is in its place in `recvbuf`.
 
@@ -2433,10 +2481,12 @@ root, PROC_NULL at the other ranks of its group, and the root's rank in the othe
 
 Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
 sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
-not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be
 accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+for memory that is not contiguous, or is to be written and read-only; TypeError for what
+is no buffer, as IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.12.""",
         "Igatherv": """Igatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV | None, root: int = 0) -> Request
@@ -2460,10 +2510,12 @@ root, PROC_NULL at the other ranks of its group, and the root's rank in the othe
 Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
 plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
 bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
-ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be accessed;
 ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+for memory that is not contiguous, or is to be written and read-only; TypeError for what
+is no buffer, as IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.12.""",
         "Iscatter": """Iscatter(self, sendbuf: BufSpecB | None, recvbuf: BufSpec | InPlace, root: int = 0) -> Request
@@ -2473,6 +2525,9 @@ Start to scatter the blocks of one rank to all ranks.
 `sendbuf` matters at `root` only (None elsewhere): it has a block for each rank, and
 rank i gets the i-th: an array of shape (size, ...) has blocks of shape (...). `recvbuf`
 takes this rank's block.
+
+A buffer that has a block for each rank may also be [array, count, datatype], where
+count is the number of elements of one block.
 
 `root` may pass IN_PLACE as `recvbuf`: its block stays in `sendbuf`.
 
@@ -2486,10 +2541,12 @@ root, PROC_NULL at the other ranks of its group, and the root's rank in the othe
 
 Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
 sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
-not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be
 accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+for memory that is not contiguous, or is to be written and read-only; TypeError for what
+is no buffer, as IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.12.""",
         "Iscatterv": """Iscatterv(self, sendbuf: BufSpecV | None, recvbuf: BufSpec | InPlace, root: int = 0) -> Request
@@ -2513,10 +2570,12 @@ root, PROC_NULL at the other ranks of its group, and the root's rank in the othe
 Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
 plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
 bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
-ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be accessed;
 ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+for memory that is not contiguous, or is to be written and read-only; TypeError for what
+is no buffer, as IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.12.""",
         "Iallgather": """Iallgather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB) -> Request
@@ -2525,6 +2584,9 @@ Start to gather the blocks of all ranks at all ranks.
 
 `sendbuf` has this rank's block. `recvbuf` has room for a block of each rank, and the
 block of rank i is the i-th: an array of shape (size, ...) takes blocks of shape (...).
+
+A buffer that has a block for each rank may also be [array, count, datatype], where
+count is the number of elements of one block.
 
 All ranks may pass IN_PLACE as `sendbuf`: their blocks are in their places in `recvbuf`.
 
@@ -2536,11 +2598,13 @@ result is there.
 In an intercommunicator the data come from the other group.
 
 Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
-ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-that do not fit each other.
+ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE in an
+intercommunicator, or memory that can't be accessed; ERR_OTHER if the ranks call
+different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed;
+ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for
+buffers that do not fit each other; BufferError for memory that is not contiguous, or is
+to be written and read-only; TypeError for what is no buffer, as IN_PLACE where it is
+not allowed.
 
 MPI 4.1, section 6.12.""",
         "Iallgatherv": """Iallgatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV) -> Request
@@ -2561,10 +2625,12 @@ In an intercommunicator the data come from the other group.
 
 Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
 if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+BufferError for memory that is not contiguous, or is to be written and read-only;
+TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.12.""",
         "Ialltoall": """Ialltoall(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpecB) -> Request
@@ -2574,6 +2640,9 @@ Start to exchange blocks among all ranks.
 `sendbuf` has a block for each rank, `recvbuf` room for one of each: the j-th block of
 rank i becomes the i-th of rank j. An array of shape (size, ...) has blocks of shape
 (...).
+
+A buffer that has a block for each rank may also be [array, count, datatype], where
+count is the number of elements of one block.
 
 All ranks may pass IN_PLACE as `sendbuf`: `recvbuf` has the data that is sent, and what
 comes takes its place.
@@ -2586,11 +2655,13 @@ result is there.
 In an intercommunicator the data come from the other group.
 
 Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
-ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-that do not fit each other.
+ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE in an
+intercommunicator, or memory that can't be accessed; ERR_OTHER if the ranks call
+different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed;
+ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for
+buffers that do not fit each other; BufferError for memory that is not contiguous, or is
+to be written and read-only; TypeError for what is no buffer, as IN_PLACE where it is
+not allowed.
 
 MPI 4.1, section 6.12.""",
         "Ialltoallv": """Ialltoallv(self, sendbuf: BufSpecV | InPlace, recvbuf: BufSpecV) -> Request
@@ -2613,10 +2684,12 @@ In an intercommunicator the data come from the other group.
 
 Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
 if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+BufferError for memory that is not contiguous, or is to be written and read-only;
+TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.12.""",
         "Ialltoallw": """Ialltoallw(self, sendbuf: BufSpecW | InPlace, recvbuf: BufSpecW) -> Request
@@ -2639,10 +2712,12 @@ In an intercommunicator the data come from the other group.
 
 Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
 if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+BufferError for memory that is not contiguous, or is to be written and read-only;
+TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.12.""",
         "Ireduce": """Ireduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec | None, op: Op = SUM, root: int = 0) -> Request
@@ -2670,10 +2745,13 @@ root, PROC_NULL at the other ranks of its group, and the root's rank in the othe
 Errors: ERR_ROOT for a root that is not in the communicator; ERR_OP for an operation
 that is null, or not for these elements; ERR_TRUNCATE if a rank sends more or fewer
 bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
-ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
-ERR_OTHER if the ranks call different collectives, or one of them gives up;
-ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be accessed;
+ERR_TYPE for buffers of a rank that differ in number or datatype; ERR_OTHER if the ranks
+call different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has
+failed; ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL;
+ValueError for buffers that do not fit each other; BufferError for memory that is not
+contiguous, or is to be written and read-only; TypeError for what is no buffer, as
+IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.12.""",
         "Iallreduce": """Iallreduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> Request
@@ -2698,10 +2776,13 @@ In an intercommunicator the data come from the other group.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
 a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
-can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
-gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
+can't be accessed; ERR_TYPE for buffers of a rank that differ in number or datatype;
+ERR_OTHER if the ranks call different collectives, or one of them gives up;
+ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+for memory that is not contiguous, or is to be written and read-only; TypeError for what
+is no buffer, as IN_PLACE where it is not allowed.
 
 >>> total = np.empty(1)
 >>> request = MPI.COMM_SELF.Iallreduce(np.ones(1), total)
@@ -2715,6 +2796,9 @@ Start to combine the blocks of all ranks, and to give each rank one of the resul
 
 `sendbuf` has a block for each rank, all of the same length. The i-th blocks of all
 ranks are combined by `op`, and the result goes to `recvbuf` of rank i.
+
+A buffer that has a block for each rank may also be [array, count, datatype], where
+count is the number of elements of one block.
 
 All ranks may pass IN_PLACE as `sendbuf`: their operands are in `recvbuf`.
 
@@ -2731,10 +2815,12 @@ In an intercommunicator the data come from the other group.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
 a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+BufferError for memory that is not contiguous, or is to be written and read-only;
+TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.12.""",
         "Ireduce_scatter": """Ireduce_scatter(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, recvcounts: Sequence[int] | None = None, op: Op = SUM) -> Request
@@ -2761,10 +2847,12 @@ In an intercommunicator the data come from the other group.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
 a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+BufferError for memory that is not contiguous, or is to be written and read-only;
+TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.12.""",
         "Barrier_init": """Barrier_init(self, info: Info = INFO_NULL) -> Prequest
@@ -2804,13 +2892,15 @@ root, PROC_NULL at the other ranks of its group, and the root's rank in the othe
 
 Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
 sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
-not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be
 accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-ERR_COMM for COMM_NULL.
+ERR_COMM for COMM_NULL; BufferError for memory that is not contiguous, or is to be
+written and read-only; TypeError for what is no buffer, as IN_PLACE where it is not
+allowed.
 
->>> data, total = np.ones(1), np.empty(1)
->>> request = MPI.COMM_SELF.Allreduce_init(data, total)
+>>> data = np.arange(3.0)
+>>> request = MPI.COMM_SELF.Bcast_init(data, root=0)
 >>> for step in range(3):
 ...     request.Start()
 ...     done = request.Wait()
@@ -2825,6 +2915,9 @@ Create a persistent request to gather the blocks of all ranks at one rank.
 has room for a block of each rank, and the block of rank i is the i-th: an array of
 shape (size, ...) takes blocks of shape (...).
 
+A buffer that has a block for each rank may also be [array, count, datatype], where
+count is the number of elements of one block.
+
 `root` may pass IN_PLACE as `sendbuf`: its block is in its place in `recvbuf`.
 
 Collective over the communicator: all its ranks make the same call, in the same order
@@ -2838,10 +2931,12 @@ root, PROC_NULL at the other ranks of its group, and the root's rank in the othe
 
 Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
 sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
-not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be
 accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+for memory that is not contiguous, or is to be written and read-only; TypeError for what
+is no buffer, as IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.13.""",
         "Gatherv_init": """Gatherv_init(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV | None, root: int = 0, info: Info = INFO_NULL) -> Prequest
@@ -2866,10 +2961,12 @@ root, PROC_NULL at the other ranks of its group, and the root's rank in the othe
 Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
 plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
 bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
-ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be accessed;
 ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+for memory that is not contiguous, or is to be written and read-only; TypeError for what
+is no buffer, as IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.13.""",
         "Scatter_init": """Scatter_init(self, sendbuf: BufSpecB | None, recvbuf: BufSpec | InPlace, root: int = 0, info: Info = INFO_NULL) -> Prequest
@@ -2879,6 +2976,9 @@ Create a persistent request to scatter the blocks of one rank to all ranks.
 `sendbuf` matters at `root` only (None elsewhere): it has a block for each rank, and
 rank i gets the i-th: an array of shape (size, ...) has blocks of shape (...). `recvbuf`
 takes this rank's block.
+
+A buffer that has a block for each rank may also be [array, count, datatype], where
+count is the number of elements of one block.
 
 `root` may pass IN_PLACE as `recvbuf`: its block stays in `sendbuf`.
 
@@ -2893,10 +2993,12 @@ root, PROC_NULL at the other ranks of its group, and the root's rank in the othe
 
 Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if a rank
 sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype that is
-not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be
 accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+for memory that is not contiguous, or is to be written and read-only; TypeError for what
+is no buffer, as IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.13.""",
         "Scatterv_init": """Scatterv_init(self, sendbuf: BufSpecV | None, recvbuf: BufSpec | InPlace, root: int = 0, info: Info = INFO_NULL) -> Prequest
@@ -2921,10 +3023,12 @@ root, PROC_NULL at the other ranks of its group, and the root's rank in the othe
 Errors: ERR_ROOT for a root that is not in the communicator; ValueError for a part of
 plain elements that is not in its buffer; ERR_TRUNCATE if a rank sends more or fewer
 bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
-ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be accessed;
 ERR_OTHER if the ranks call different collectives, or one of them gives up;
 ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+for memory that is not contiguous, or is to be written and read-only; TypeError for what
+is no buffer, as IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.13.""",
         "Allgather_init": """Allgather_init(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest
@@ -2933,6 +3037,9 @@ Create a persistent request to gather the blocks of all ranks at all ranks.
 
 `sendbuf` has this rank's block. `recvbuf` has room for a block of each rank, and the
 block of rank i is the i-th: an array of shape (size, ...) takes blocks of shape (...).
+
+A buffer that has a block for each rank may also be [array, count, datatype], where
+count is the number of elements of one block.
 
 All ranks may pass IN_PLACE as `sendbuf`: their blocks are in their places in `recvbuf`.
 
@@ -2945,11 +3052,13 @@ buffers must not be touched from Start until then. Free the request after the la
 In an intercommunicator the data come from the other group.
 
 Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
-ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-that do not fit each other.
+ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE in an
+intercommunicator, or memory that can't be accessed; ERR_OTHER if the ranks call
+different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed;
+ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for
+buffers that do not fit each other; BufferError for memory that is not contiguous, or is
+to be written and read-only; TypeError for what is no buffer, as IN_PLACE where it is
+not allowed.
 
 MPI 4.1, section 6.13.""",
         "Allgatherv_init": """Allgatherv_init(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest
@@ -2971,10 +3080,12 @@ In an intercommunicator the data come from the other group.
 
 Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
 if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+BufferError for memory that is not contiguous, or is to be written and read-only;
+TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.13.""",
         "Alltoall_init": """Alltoall_init(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest
@@ -2984,6 +3095,9 @@ Create a persistent request to exchange blocks among all ranks.
 `sendbuf` has a block for each rank, `recvbuf` room for one of each: the j-th block of
 rank i becomes the i-th of rank j. An array of shape (size, ...) has blocks of shape
 (...).
+
+A buffer that has a block for each rank may also be [array, count, datatype], where
+count is the number of elements of one block.
 
 All ranks may pass IN_PLACE as `sendbuf`: `recvbuf` has the data that is sent, and what
 comes takes its place.
@@ -2997,11 +3111,13 @@ buffers must not be touched from Start until then. Free the request after the la
 In an intercommunicator the data come from the other group.
 
 Errors: ERR_TRUNCATE if a rank sends more or fewer bytes than this one expects of it;
-ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
-allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
-collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
-if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
-that do not fit each other.
+ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE in an
+intercommunicator, or memory that can't be accessed; ERR_OTHER if the ranks call
+different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed;
+ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for
+buffers that do not fit each other; BufferError for memory that is not contiguous, or is
+to be written and read-only; TypeError for what is no buffer, as IN_PLACE where it is
+not allowed.
 
 MPI 4.1, section 6.13.""",
         "Alltoallv_init": """Alltoallv_init(self, sendbuf: BufSpecV | InPlace, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest
@@ -3025,10 +3141,12 @@ In an intercommunicator the data come from the other group.
 
 Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
 if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+BufferError for memory that is not contiguous, or is to be written and read-only;
+TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.13.""",
         "Alltoallw_init": """Alltoallw_init(self, sendbuf: BufSpecW | InPlace, recvbuf: BufSpecW, info: Info = INFO_NULL) -> Prequest
@@ -3052,10 +3170,12 @@ In an intercommunicator the data come from the other group.
 
 Errors: ValueError for a part of plain elements that is not in its buffer; ERR_TRUNCATE
 if a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+BufferError for memory that is not contiguous, or is to be written and read-only;
+TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.13.""",
         "Reduce_init": """Reduce_init(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec | None, op: Op = SUM, root: int = 0, info: Info = INFO_NULL) -> Prequest
@@ -3084,10 +3204,13 @@ root, PROC_NULL at the other ranks of its group, and the root's rank in the othe
 Errors: ERR_ROOT for a root that is not in the communicator; ERR_OP for an operation
 that is null, or not for these elements; ERR_TRUNCATE if a rank sends more or fewer
 bytes than this one expects of it; ERR_TYPE for a datatype that is not committed;
-ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
-ERR_OTHER if the ranks call different collectives, or one of them gives up;
-ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
-ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that can't be accessed;
+ERR_TYPE for buffers of a rank that differ in number or datatype; ERR_OTHER if the ranks
+call different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has
+failed; ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL;
+ValueError for buffers that do not fit each other; BufferError for memory that is not
+contiguous, or is to be written and read-only; TypeError for what is no buffer, as
+IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.13.""",
         "Allreduce_init": """Allreduce_init(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM, info: Info = INFO_NULL) -> Prequest
@@ -3113,10 +3236,13 @@ In an intercommunicator the data come from the other group.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
 a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
-can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
-gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
+can't be accessed; ERR_TYPE for buffers of a rank that differ in number or datatype;
+ERR_OTHER if the ranks call different collectives, or one of them gives up;
+ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other; BufferError
+for memory that is not contiguous, or is to be written and read-only; TypeError for what
+is no buffer, as IN_PLACE where it is not allowed.
 
 >>> data, total = np.ones(1), np.empty(1)
 >>> request = MPI.COMM_SELF.Allreduce_init(data, total)
@@ -3132,6 +3258,9 @@ Create a persistent request to combine the blocks of all ranks, and give each ra
 
 `sendbuf` has a block for each rank, all of the same length. The i-th blocks of all
 ranks are combined by `op`, and the result goes to `recvbuf` of rank i.
+
+A buffer that has a block for each rank may also be [array, count, datatype], where
+count is the number of elements of one block.
 
 All ranks may pass IN_PLACE as `sendbuf`: their operands are in `recvbuf`.
 
@@ -3149,10 +3278,12 @@ In an intercommunicator the data come from the other group.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
 a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+BufferError for memory that is not contiguous, or is to be written and read-only;
+TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.13.""",
         "Reduce_scatter_init": """Reduce_scatter_init(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, recvcounts: Sequence[int] | None = None, op: Op = SUM, info: Info = INFO_NULL) -> Prequest
@@ -3180,10 +3311,12 @@ In an intercommunicator the data come from the other group.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
 a rank sends more or fewer bytes than this one expects of it; ERR_TYPE for a datatype
-that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+that is not committed; ERR_BUFFER for IN_PLACE in an intercommunicator, or memory that
 can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
 gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
-revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other;
+BufferError for memory that is not contiguous, or is to be written and read-only;
+TypeError for what is no buffer, as IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.13.""",
         "send": """send(self, obj: Any, dest: int, tag: int = 0) -> None
@@ -3204,10 +3337,10 @@ that is negative or too large; ERR_COMM for COMM_NULL; ERR_PROC_FAILED if the ot
 process has failed; ERR_REVOKED if the communicator has been revoked.
 
 >>> comm = MPI.COMM_SELF
->>> request = comm.isend({'a': 1}, dest=0)
->>> comm.recv(source=0)
-{'a': 1}
+>>> request = comm.irecv(source=0)
+>>> comm.send({'a': 1}, dest=0)
 >>> request.wait()
+{'a': 1}
 
 MPI 4.1, section 3.2.1.""",
         "bsend": """bsend(self, obj: Any, dest: int, tag: int = 0) -> None
@@ -3341,10 +3474,10 @@ ERR_TRUNCATE for a message that is longer than its buffer, which has what fits; 
 request is completed, ERR_PROC_FAILED if the other process has failed.
 
 >>> comm = MPI.COMM_SELF
->>> request = comm.isend({'a': 1}, dest=0)
->>> comm.recv(source=0)
-{'a': 1}
+>>> request = comm.irecv(source=0)
+>>> comm.send({'a': 1}, dest=0)
 >>> request.wait()
+{'a': 1}
 
 MPI 4.1, section 3.7.2.""",
         "sendrecv": """sendrecv(self, sendobj: Any, dest: int, sendtag: int = 0, recvbuf: Buffer | None = None, source: int = ANY_SOURCE, recvtag: int = ANY_TAG, status: Status | None = None) -> Any
@@ -3486,8 +3619,10 @@ different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has fa
 ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL.
 
 >>> comm = MPI.COMM_SELF
->>> comm.bcast({'a': 1}), comm.allgather('b'), comm.allreduce(3, MPI.SUM)
-({'a': 1}, ['b'], 3)
+>>> tasks = list(range(comm.size)) if comm.rank == 0 else None
+>>> mine = comm.scatter(tasks, root=0)
+>>> comm.gather(mine + 1, root=0)
+[1]
 
 MPI 4.1, section 6.5.""",
         "scatter": """scatter(self, sendobj: Any, root: int = 0) -> Any
@@ -3510,8 +3645,10 @@ ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueE
 a sequence of another length than there are ranks.
 
 >>> comm = MPI.COMM_SELF
->>> comm.bcast({'a': 1}), comm.allgather('b'), comm.allreduce(3, MPI.SUM)
-({'a': 1}, ['b'], 3)
+>>> tasks = list(range(comm.size)) if comm.rank == 0 else None
+>>> mine = comm.scatter(tasks, root=0)
+>>> comm.gather(mine + 1, root=0)
+[1]
 
 MPI 4.1, section 6.6.""",
         "allgather": """allgather(self, sendobj: Any) -> list[Any]
@@ -3554,8 +3691,8 @@ ERR_COMM for COMM_NULL; ValueError for a sequence of another length than there a
 ranks.
 
 >>> comm = MPI.COMM_SELF
->>> comm.bcast({'a': 1}), comm.allgather('b'), comm.allreduce(3, MPI.SUM)
-({'a': 1}, ['b'], 3)
+>>> comm.alltoall([f'from {comm.rank} to {other}' for other in range(comm.size)])
+['from 0 to 0']
 
 MPI 4.1, section 6.8.""",
         "reduce": """reduce(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM, root: int = 0) -> Any
@@ -3579,9 +3716,8 @@ Errors: ERR_ROOT for a root that is not in the communicator; ERR_OTHER if the ra
 different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed;
 ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL.
 
->>> comm = MPI.COMM_SELF
->>> comm.bcast({'a': 1}), comm.allgather('b'), comm.allreduce(3, MPI.SUM)
-({'a': 1}, ['b'], 3)
+>>> MPI.COMM_SELF.reduce(3, MPI.SUM, root=0)
+3
 
 MPI 4.1, section 6.9.1.""",
         "allreduce": """allreduce(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM) -> Any
@@ -4238,8 +4374,9 @@ MPI 4.1, section 6.9.4.""",
 
 Return the predefined datatype of a class and a size.
 
-Local. `typeclass` is TYPECLASS_INTEGER, TYPECLASS_REAL or TYPECLASS_COMPLEX, and `size`
-a number of bytes. The datatype is predefined and cannot be freed.
+Local. `typeclass` is TYPECLASS_INTEGER, TYPECLASS_REAL, TYPECLASS_COMPLEX or, which MPI
+5.0 adds, TYPECLASS_LOGICAL, and `size` a number of bytes. The datatype is predefined
+and cannot be freed.
 
 Errors: ERR_ARG if there is none.
 
@@ -6073,15 +6210,17 @@ among their collectives. Blocking: when it returns, this rank's buffers may be r
 and its result is there.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TYPE for a
-datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or
-memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or one
-of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator
-has been revoked; ERR_COMM for COMM_NULL.
+datatype that is not committed, or buffers that differ in number or datatype; ERR_BUFFER
+for memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or
+one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
+communicator has been revoked; ERR_COMM for COMM_NULL; BufferError for memory that is
+not contiguous, or is to be written and read-only; TypeError for what is no buffer, as
+IN_PLACE where it is not allowed.
 
->>> comm, before = MPI.COMM_SELF, np.zeros(1, int)
->>> comm.Exscan(np.array([5]), before)
->>> before
-array([0])
+>>> comm, sums = MPI.COMM_SELF, np.empty(1, int)
+>>> comm.Scan(np.array([5]), sums)
+>>> int(sums[0])
+5
 
 MPI 4.1, section 6.11.1.""",
         "Exscan": """Exscan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> None
@@ -6101,10 +6240,12 @@ among their collectives. Blocking: when it returns, this rank's buffers may be r
 and its result is there.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TYPE for a
-datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or
-memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or one
-of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator
-has been revoked; ERR_COMM for COMM_NULL.
+datatype that is not committed, or buffers that differ in number or datatype; ERR_BUFFER
+for memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or
+one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
+communicator has been revoked; ERR_COMM for COMM_NULL; BufferError for memory that is
+not contiguous, or is to be written and read-only; TypeError for what is no buffer, as
+IN_PLACE where it is not allowed.
 
 >>> comm, before = MPI.COMM_SELF, np.zeros(1, int)
 >>> comm.Exscan(np.array([5]), before)
@@ -6129,10 +6270,12 @@ not be touched until the returned request is complete (Wait, Test). Then this ra
 result is there.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TYPE for a
-datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or
-memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or one
-of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator
-has been revoked; ERR_COMM for COMM_NULL.
+datatype that is not committed, or buffers that differ in number or datatype; ERR_BUFFER
+for memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or
+one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
+communicator has been revoked; ERR_COMM for COMM_NULL; BufferError for memory that is
+not contiguous, or is to be written and read-only; TypeError for what is no buffer, as
+IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.12.""",
         "Iexscan": """Iexscan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> Request
@@ -6153,10 +6296,12 @@ not be touched until the returned request is complete (Wait, Test). Then this ra
 result is there.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TYPE for a
-datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or
-memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or one
-of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator
-has been revoked; ERR_COMM for COMM_NULL.
+datatype that is not committed, or buffers that differ in number or datatype; ERR_BUFFER
+for memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or
+one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
+communicator has been revoked; ERR_COMM for COMM_NULL; BufferError for memory that is
+not contiguous, or is to be written and read-only; TypeError for what is no buffer, as
+IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.12.""",
         "Scan_init": """Scan_init(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM, info: Info = INFO_NULL) -> Prequest
@@ -6177,10 +6322,12 @@ buffers must not be touched from Start until then. Free the request after the la
 `info` has no effect.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TYPE for a
-datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or
-memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or one
-of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator
-has been revoked; ERR_COMM for COMM_NULL.
+datatype that is not committed, or buffers that differ in number or datatype; ERR_BUFFER
+for memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or
+one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
+communicator has been revoked; ERR_COMM for COMM_NULL; BufferError for memory that is
+not contiguous, or is to be written and read-only; TypeError for what is no buffer, as
+IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.13.""",
         "Exscan_init": """Exscan_init(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM, info: Info = INFO_NULL) -> Prequest
@@ -6202,10 +6349,12 @@ buffers must not be touched from Start until then. Free the request after the la
 `info` has no effect.
 
 Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TYPE for a
-datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or
-memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or one
-of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator
-has been revoked; ERR_COMM for COMM_NULL.
+datatype that is not committed, or buffers that differ in number or datatype; ERR_BUFFER
+for memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or
+one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
+communicator has been revoked; ERR_COMM for COMM_NULL; BufferError for memory that is
+not contiguous, or is to be written and read-only; TypeError for what is no buffer, as
+IN_PLACE where it is not allowed.
 
 MPI 4.1, section 6.13.""",
         "scan": """scan(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM) -> Any
@@ -6560,11 +6709,12 @@ Of a partitioned send, no partition is ready yet.
 Errors: ERR_REQUEST for a request that is null or active, or not persistent.
 
 >>> got = np.empty(1)
->>> requests = [MPI.COMM_SELF.Recv_init(got, source=0)]
->>> requests += [MPI.COMM_SELF.Send_init(np.ones(1), dest=0)]
->>> MPI.Prequest.Startall(requests)
->>> MPI.Request.Waitall(requests)
+>>> request = MPI.COMM_SELF.Recv_init(got, source=0)
+>>> request.Start()
+>>> MPI.COMM_SELF.Send(np.ones(1), dest=0)
+>>> request.Wait()
 True
+>>> request.Free()
 
 MPI 4.1, section 3.9.""",
         "Pready": """Pready(self, partition: int) -> None
@@ -6603,15 +6753,13 @@ the same time.
 Errors: ERR_ARG for a partition that does not exist, or is ready already; ERR_REQUEST
 for a request that is not a started partitioned send.
 
->>> comm, got = MPI.COMM_SELF, np.empty(4)
->>> send = comm.Psend_init(np.arange(4.0), 2, dest=0, tag=1)
->>> recv = comm.Precv_init(got, 2, source=0, tag=1)
+>>> comm, got = MPI.COMM_SELF, np.empty(6)
+>>> send = comm.Psend_init(np.arange(6.0), 6, dest=0, tag=1)
+>>> recv = comm.Precv_init(got, 6, source=0, tag=1)
 >>> MPI.Prequest.Startall([send, recv])
->>> send.Pready(1)
->>> send.Pready(0)
+>>> send.Pready_range(0, 3)  # the last one is ready, too
+>>> send.Pready_list([5, 4])
 >>> MPI.Request.Waitall([send, recv])
-True
->>> recv.Parrived(0)
 True
 >>> send.Free(), recv.Free()
 (None, None)
@@ -6630,15 +6778,13 @@ If a number is wrong, none is sent.
 Errors: ERR_ARG for a partition that does not exist, or is ready already; ERR_REQUEST
 for a request that is not a started partitioned send.
 
->>> comm, got = MPI.COMM_SELF, np.empty(4)
->>> send = comm.Psend_init(np.arange(4.0), 2, dest=0, tag=1)
->>> recv = comm.Precv_init(got, 2, source=0, tag=1)
+>>> comm, got = MPI.COMM_SELF, np.empty(6)
+>>> send = comm.Psend_init(np.arange(6.0), 6, dest=0, tag=1)
+>>> recv = comm.Precv_init(got, 6, source=0, tag=1)
 >>> MPI.Prequest.Startall([send, recv])
->>> send.Pready(1)
->>> send.Pready(0)
+>>> send.Pready_range(0, 3)  # the last one is ready, too
+>>> send.Pready_list([5, 4])
 >>> MPI.Request.Waitall([send, recv])
-True
->>> recv.Parrived(0)
 True
 >>> send.Free(), recv.Free()
 (None, None)
@@ -6686,6 +6832,8 @@ Errors: ERR_REQUEST for a request that is null or active, or not persistent.
 >>> MPI.Prequest.Startall(requests)
 >>> MPI.Request.Waitall(requests)
 True
+>>> for request in requests:
+...     request.Free()
 
 MPI 4.1, section 3.9.""",
     },
@@ -6758,11 +6906,11 @@ its index in the list; UNDEFINED if no request is active.
 Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
 ERR_PROC_FAILED; TypeError for what is no list of requests.
 
->>> got = np.empty(2)
 >>> comm = MPI.COMM_SELF
->>> requests = [comm.Irecv(got[i:i + 1], source=0, tag=i) for i in range(2)]
->>> requests += [comm.Isend(np.ones(1), dest=0, tag=i) for i in range(2)]
->>> MPI.Request.Waitall(requests)
+>>> requests = [comm.Ibarrier(), comm.Ibarrier()]
+>>> sorted([MPI.Request.Waitany(requests), MPI.Request.Waitany(requests)])
+[0, 1]
+>>> MPI.Request.Waitany(requests) == MPI.UNDEFINED
 True
 
 MPI 4.1, section 3.7.5.""",
@@ -6781,12 +6929,12 @@ request is active.
 Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
 ERR_PROC_FAILED; TypeError for what is no list of requests.
 
->>> got = np.empty(2)
->>> comm = MPI.COMM_SELF
->>> requests = [comm.Irecv(got[i:i + 1], source=0, tag=i) for i in range(2)]
->>> requests += [comm.Isend(np.ones(1), dest=0, tag=i) for i in range(2)]
->>> MPI.Request.Waitall(requests)
-True
+>>> requests = [MPI.COMM_SELF.Ibarrier()]
+>>> index, done = MPI.Request.Testany(requests)
+>>> while not done:
+...     index, done = MPI.Request.Testany(requests)
+>>> index
+0
 
 MPI 4.1, section 3.7.5.""",
         "Get_status_any": """Get_status_any(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool]
@@ -6845,12 +6993,10 @@ Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
 ERR_PROC_FAILED; of several the first is raised, and the statuses say which operations
 failed, by their `error`; TypeError for what is no list of requests.
 
->>> got = np.empty(2)
 >>> comm = MPI.COMM_SELF
->>> requests = [comm.Irecv(got[i:i + 1], source=0, tag=i) for i in range(2)]
->>> requests += [comm.Isend(np.ones(1), dest=0, tag=i) for i in range(2)]
->>> MPI.Request.Waitall(requests)
-True
+>>> requests = [comm.Ibarrier(), comm.Ibarrier()]
+>>> while not MPI.Request.Testall(requests):
+...     pass  # something else meanwhile
 
 MPI 4.1, section 3.7.5.""",
         "Get_status_all": """Get_status_all(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool
@@ -6881,12 +7027,10 @@ indices; it grows if it is too short.
 Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
 ERR_PROC_FAILED; TypeError for what is no list of requests.
 
->>> got = np.empty(2)
 >>> comm = MPI.COMM_SELF
->>> requests = [comm.Irecv(got[i:i + 1], source=0, tag=i) for i in range(2)]
->>> requests += [comm.Isend(np.ones(1), dest=0, tag=i) for i in range(2)]
->>> MPI.Request.Waitall(requests)
-True
+>>> requests = [comm.Ibarrier(), comm.Ibarrier()]
+>>> while (indices := MPI.Request.Waitsome(requests)) is not None:
+...     pass  # what belongs to the requests of these indices
 
 MPI 4.1, section 3.7.5.""",
         "Testsome": """Testsome(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None
@@ -6904,12 +7048,10 @@ indices; it grows if it is too short.
 Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
 ERR_PROC_FAILED; TypeError for what is no list of requests.
 
->>> got = np.empty(2)
 >>> comm = MPI.COMM_SELF
->>> requests = [comm.Irecv(got[i:i + 1], source=0, tag=i) for i in range(2)]
->>> requests += [comm.Isend(np.ones(1), dest=0, tag=i) for i in range(2)]
->>> MPI.Request.Waitall(requests)
-True
+>>> requests = [comm.Ibarrier(), comm.Ibarrier()]
+>>> while (indices := MPI.Request.Testsome(requests)) is not None:
+...     pass  # what belongs to the requests of these indices, if there are any
 
 MPI 4.1, section 3.7.5.""",
         "Get_status_some": """Get_status_some(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None
@@ -7003,6 +7145,8 @@ Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
 ERR_PROC_FAILED.
 
 >>> request = MPI.COMM_SELF.irecv(source=0)
+>>> request.test()
+(False, None)
 >>> MPI.COMM_SELF.send('hello', dest=0)
 >>> request.wait()
 'hello'
@@ -7853,8 +7997,12 @@ that edge is not touched.
 Collective over the communicator: all its ranks make the same call. Blocking: when it
 returns, this rank's buffers may be reused and its result is there.
 
-Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-has failed; ERR_COMM for COMM_NULL.
+Errors: BufferError for memory that is not contiguous, or is to be written and
+read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
 >>> ring = MPI.COMM_SELF.Create_cart([1], periods=[True])
 >>> got = np.empty((ring.indegree, 2))
@@ -7877,8 +8025,12 @@ that edge is not touched.
 Collective over the communicator: all its ranks make the same call. Blocking: when it
 returns, this rank's buffers may be reused and its result is there.
 
-Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-has failed; ERR_COMM for COMM_NULL.
+Errors: BufferError for memory that is not contiguous, or is to be written and
+read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.6.1.""",
         "Neighbor_alltoall": """Neighbor_alltoall(self, sendbuf: BufSpecB, recvbuf: BufSpecB) -> None
@@ -7895,8 +8047,12 @@ that edge is not touched.
 Collective over the communicator: all its ranks make the same call. Blocking: when it
 returns, this rank's buffers may be reused and its result is there.
 
-Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-has failed; ERR_COMM for COMM_NULL.
+Errors: BufferError for memory that is not contiguous, or is to be written and
+read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.6.2.""",
         "Neighbor_alltoallv": """Neighbor_alltoallv(self, sendbuf: BufSpecV, recvbuf: BufSpecV) -> None
@@ -7914,8 +8070,12 @@ that edge is not touched.
 Collective over the communicator: all its ranks make the same call. Blocking: when it
 returns, this rank's buffers may be reused and its result is there.
 
-Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-has failed; ERR_COMM for COMM_NULL.
+Errors: BufferError for memory that is not contiguous, or is to be written and
+read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.6.2.""",
         "Neighbor_alltoallw": """Neighbor_alltoallw(self, sendbuf: BufSpecW, recvbuf: BufSpecW) -> None
@@ -7932,8 +8092,12 @@ that edge is not touched.
 Collective over the communicator: all its ranks make the same call. Blocking: when it
 returns, this rank's buffers may be reused and its result is there.
 
-Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-has failed; ERR_COMM for COMM_NULL.
+Errors: BufferError for memory that is not contiguous, or is to be written and
+read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.6.2.""",
         "Ineighbor_allgather": """Ineighbor_allgather(self, sendbuf: BufSpec, recvbuf: BufSpecB) -> Request
@@ -7952,8 +8116,12 @@ Collective over the communicator: all its ranks make the same call. Nonblocking:
 buffers must not be touched until the returned request is complete (Wait, Test). Then
 this rank's result is there.
 
-Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-has failed; ERR_COMM for COMM_NULL.
+Errors: BufferError for memory that is not contiguous, or is to be written and
+read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.7.""",
         "Ineighbor_allgatherv": """Ineighbor_allgatherv(self, sendbuf: BufSpec, recvbuf: BufSpecV) -> Request
@@ -7972,8 +8140,12 @@ Collective over the communicator: all its ranks make the same call. Nonblocking:
 buffers must not be touched until the returned request is complete (Wait, Test). Then
 this rank's result is there.
 
-Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-has failed; ERR_COMM for COMM_NULL.
+Errors: BufferError for memory that is not contiguous, or is to be written and
+read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.7.""",
         "Ineighbor_alltoall": """Ineighbor_alltoall(self, sendbuf: BufSpecB, recvbuf: BufSpecB) -> Request
@@ -7991,8 +8163,12 @@ Collective over the communicator: all its ranks make the same call. Nonblocking:
 buffers must not be touched until the returned request is complete (Wait, Test). Then
 this rank's result is there.
 
-Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-has failed; ERR_COMM for COMM_NULL.
+Errors: BufferError for memory that is not contiguous, or is to be written and
+read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.7.""",
         "Ineighbor_alltoallv": """Ineighbor_alltoallv(self, sendbuf: BufSpecV, recvbuf: BufSpecV) -> Request
@@ -8011,8 +8187,12 @@ Collective over the communicator: all its ranks make the same call. Nonblocking:
 buffers must not be touched until the returned request is complete (Wait, Test). Then
 this rank's result is there.
 
-Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-has failed; ERR_COMM for COMM_NULL.
+Errors: BufferError for memory that is not contiguous, or is to be written and
+read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.7.""",
         "Ineighbor_alltoallw": """Ineighbor_alltoallw(self, sendbuf: BufSpecW, recvbuf: BufSpecW) -> Request
@@ -8030,8 +8210,12 @@ Collective over the communicator: all its ranks make the same call. Nonblocking:
 buffers must not be touched until the returned request is complete (Wait, Test). Then
 this rank's result is there.
 
-Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-has failed; ERR_COMM for COMM_NULL.
+Errors: BufferError for memory that is not contiguous, or is to be written and
+read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.7.""",
         "Neighbor_allgather_init": """Neighbor_allgather_init(self, sendbuf: BufSpec, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest
@@ -8051,8 +8235,12 @@ each `Start` of the returned request begins the operation, at all ranks in the s
 order, and Wait or Test completes it. The buffers must not be touched from Start until
 then. `info` has no effect.
 
-Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-has failed; ERR_COMM for COMM_NULL.
+Errors: BufferError for memory that is not contiguous, or is to be written and
+read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.8.""",
         "Neighbor_allgatherv_init": """Neighbor_allgatherv_init(self, sendbuf: BufSpec, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest
@@ -8072,8 +8260,12 @@ each `Start` of the returned request begins the operation, at all ranks in the s
 order, and Wait or Test completes it. The buffers must not be touched from Start until
 then. `info` has no effect.
 
-Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-has failed; ERR_COMM for COMM_NULL.
+Errors: BufferError for memory that is not contiguous, or is to be written and
+read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.8.""",
         "Neighbor_alltoall_init": """Neighbor_alltoall_init(self, sendbuf: BufSpecB, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest
@@ -8092,8 +8284,12 @@ each `Start` of the returned request begins the operation, at all ranks in the s
 order, and Wait or Test completes it. The buffers must not be touched from Start until
 then. `info` has no effect.
 
-Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-has failed; ERR_COMM for COMM_NULL.
+Errors: BufferError for memory that is not contiguous, or is to be written and
+read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.8.""",
         "Neighbor_alltoallv_init": """Neighbor_alltoallv_init(self, sendbuf: BufSpecV, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest
@@ -8113,8 +8309,12 @@ each `Start` of the returned request begins the operation, at all ranks in the s
 order, and Wait or Test completes it. The buffers must not be touched from Start until
 then. `info` has no effect.
 
-Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-has failed; ERR_COMM for COMM_NULL.
+Errors: BufferError for memory that is not contiguous, or is to be written and
+read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.8.""",
         "Neighbor_alltoallw_init": """Neighbor_alltoallw_init(self, sendbuf: BufSpecW, recvbuf: BufSpecW, info: Info = INFO_NULL) -> Prequest
@@ -8133,8 +8333,12 @@ each `Start` of the returned request begins the operation, at all ranks in the s
 order, and Wait or Test completes it. The buffers must not be touched from Start until
 then. `info` has no effect.
 
-Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
-has failed; ERR_COMM for COMM_NULL.
+Errors: BufferError for memory that is not contiguous, or is to be written and
+read-only; TypeError for what is no buffer, as IN_PLACE where it is not allowed;
+ERR_TRUNCATE if a neighbor sends more or fewer bytes than this rank expects of it;
+ERR_TYPE for a datatype that is not committed; ValueError for a part that is not in its
+buffer, or a buffer that can't be divided into blocks; ERR_TOPOLOGY for a communicator
+without a topology; ERR_PROC_FAILED if a rank has failed; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.8.""",
         "neighbor_allgather": """neighbor_allgather(self, sendobj: Any) -> list[Any]
@@ -8197,9 +8401,9 @@ for bytes or the size of an element; the ranks may give different ones.
 Errors: ERR_COMM for COMM_NULL or an intercommunicator; ERR_INFO_VALUE for a hint that
 has no such value, or not the same one at all ranks; ERR_NO_MEM if there is no such
 amount of memory; ERR_PROC_FAILED if a rank of `comm` has failed; TypeError for an
-argument of another type; ERR_SIZE for a size that is negative, or differs where
-`same_size` is promised; ERR_DISP for a `disp_unit` below 1, or one that differs where
-`same_disp_unit` is promised.
+argument of another type; ERR_SIZE for a size that is negative, is more than a process
+can address, or differs where `same_size` is promised; ERR_DISP for a `disp_unit` below
+1, or one that differs where `same_disp_unit` is promised.
 
 >>> win = MPI.Win.Create(np.zeros(4), 8, comm=MPI.COMM_SELF)
 >>> win.Free()
@@ -8226,9 +8430,9 @@ for bytes or the size of an element; the ranks may give different ones.
 Errors: ERR_COMM for COMM_NULL or an intercommunicator; ERR_INFO_VALUE for a hint that
 has no such value, or not the same one at all ranks; ERR_NO_MEM if there is no such
 amount of memory; ERR_PROC_FAILED if a rank of `comm` has failed; TypeError for an
-argument of another type; ERR_SIZE for a size that is negative, or differs where
-`same_size` is promised; ERR_DISP for a `disp_unit` below 1, or one that differs where
-`same_disp_unit` is promised.
+argument of another type; ERR_SIZE for a size that is negative, is more than a process
+can address, or differs where `same_size` is promised; ERR_DISP for a `disp_unit` below
+1, or one that differs where `same_disp_unit` is promised.
 
 >>> win = MPI.Win.Allocate(4 * 8, 8, comm=MPI.COMM_SELF)
 >>> field = np.frombuffer(win.tomemory())
@@ -8260,9 +8464,9 @@ Errors: ERR_RMA_SHARED if the ranks are not all on one host:
 COMM_NULL or an intercommunicator; ERR_INFO_VALUE for a hint that has no such value, or
 not the same one at all ranks; ERR_NO_MEM if there is no such amount of memory;
 ERR_PROC_FAILED if a rank of `comm` has failed; TypeError for an argument of another
-type; ERR_SIZE for a size that is negative, or differs where `same_size` is promised;
-ERR_DISP for a `disp_unit` below 1, or one that differs where `same_disp_unit` is
-promised.
+type; ERR_SIZE for a size that is negative, is more than a process can address, or
+differs where `same_size` is promised; ERR_DISP for a `disp_unit` below 1, or one that
+differs where `same_disp_unit` is promised.
 
 >>> win = MPI.Win.Allocate_shared(4 * 8, 8, comm=MPI.COMM_SELF)
 >>> memory, disp_unit = win.Shared_query(0)
@@ -8486,9 +8690,10 @@ REPLACE is an atomic put, Get_accumulate with NO_OP an atomic get.
 Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
 epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
 target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
-ERR_COUNT for a negative count; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if
-memory can't be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not
-contiguous, or is to be written and read-only.
+ERR_COUNT for a negative count of the target, ValueError for one of this rank;
+ERR_PROC_FAILED if the target has failed; ERR_BUFFER if memory can't be accessed;
+ERR_WIN for WIN_NULL; BufferError for memory that is not contiguous, or is to be written
+and read-only.
 
 >>> win = MPI.Win.Allocate(8 * 4, 8, comm=MPI.COMM_SELF)
 >>> win.Lock(0)
@@ -8522,9 +8727,10 @@ REPLACE is an atomic put, Get_accumulate with NO_OP an atomic get.
 Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
 epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
 target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
-ERR_COUNT for a negative count; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if
-memory can't be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not
-contiguous, or is to be written and read-only.
+ERR_COUNT for a negative count of the target, ValueError for one of this rank;
+ERR_PROC_FAILED if the target has failed; ERR_BUFFER if memory can't be accessed;
+ERR_WIN for WIN_NULL; BufferError for memory that is not contiguous, or is to be written
+and read-only.
 
 >>> win = MPI.Win.Create(np.arange(4.0), 8, comm=MPI.COMM_SELF)
 >>> two = np.empty(2)
@@ -8563,10 +8769,10 @@ origin happen in the order in which they are made.
 Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
 epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
 target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
-ERR_COUNT for a negative count; ERR_OP for an operation that is not predefined, or not
-for these elements; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if memory can't
-be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not contiguous, or is
-to be written and read-only.
+ERR_COUNT for a negative count of the target, ValueError for one of this rank; ERR_OP
+for an operation that is not predefined, or not for these elements; ERR_PROC_FAILED if
+the target has failed; ERR_BUFFER if memory can't be accessed; ERR_WIN for WIN_NULL;
+BufferError for memory that is not contiguous, or is to be written and read-only.
 
 >>> sums = np.ones(3)
 >>> win = MPI.Win.Create(sums, 8, comm=MPI.COMM_SELF)
@@ -8605,10 +8811,10 @@ origin happen in the order in which they are made.
 Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
 epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
 target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
-ERR_COUNT for a negative count; ERR_OP for an operation that is not predefined, or not
-for these elements; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if memory can't
-be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not contiguous, or is
-to be written and read-only.
+ERR_COUNT for a negative count of the target, ValueError for one of this rank; ERR_OP
+for an operation that is not predefined, or not for these elements; ERR_PROC_FAILED if
+the target has failed; ERR_BUFFER if memory can't be accessed; ERR_WIN for WIN_NULL;
+BufferError for memory that is not contiguous, or is to be written and read-only.
 
 >>> old = np.empty(2)
 >>> win = MPI.Win.Create(np.array([3.0, 4.0]), 8, comm=MPI.COMM_SELF)
@@ -8718,9 +8924,10 @@ REPLACE is an atomic put, Get_accumulate with NO_OP an atomic get.
 Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
 epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
 target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
-ERR_COUNT for a negative count; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if
-memory can't be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not
-contiguous, or is to be written and read-only.
+ERR_COUNT for a negative count of the target, ValueError for one of this rank;
+ERR_PROC_FAILED if the target has failed; ERR_BUFFER if memory can't be accessed;
+ERR_WIN for WIN_NULL; BufferError for memory that is not contiguous, or is to be written
+and read-only.
 
 >>> win = MPI.Win.Allocate(8 * 4, 8, comm=MPI.COMM_SELF)
 >>> win.Lock_all()
@@ -8754,9 +8961,10 @@ REPLACE is an atomic put, Get_accumulate with NO_OP an atomic get.
 Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
 epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
 target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
-ERR_COUNT for a negative count; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if
-memory can't be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not
-contiguous, or is to be written and read-only.
+ERR_COUNT for a negative count of the target, ValueError for one of this rank;
+ERR_PROC_FAILED if the target has failed; ERR_BUFFER if memory can't be accessed;
+ERR_WIN for WIN_NULL; BufferError for memory that is not contiguous, or is to be written
+and read-only.
 
 >>> data = np.empty(4)
 >>> win = MPI.Win.Allocate(8 * 4, 8, comm=MPI.COMM_SELF)
@@ -8795,10 +9003,10 @@ origin happen in the order in which they are made.
 Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
 epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
 target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
-ERR_COUNT for a negative count; ERR_OP for an operation that is not predefined, or not
-for these elements; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if memory can't
-be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not contiguous, or is
-to be written and read-only.
+ERR_COUNT for a negative count of the target, ValueError for one of this rank; ERR_OP
+for an operation that is not predefined, or not for these elements; ERR_PROC_FAILED if
+the target has failed; ERR_BUFFER if memory can't be accessed; ERR_WIN for WIN_NULL;
+BufferError for memory that is not contiguous, or is to be written and read-only.
 
 MPI 4.1, section 12.3.5.""",
         "Rget_accumulate": """Rget_accumulate(self, origin: BufSpec, result: BufSpec, target_rank: int, target: TargetSpec | None = None, op: Op = SUM) -> Request
@@ -8827,10 +9035,10 @@ origin happen in the order in which they are made.
 Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
 epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
 target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
-ERR_COUNT for a negative count; ERR_OP for an operation that is not predefined, or not
-for these elements; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if memory can't
-be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not contiguous, or is
-to be written and read-only.
+ERR_COUNT for a negative count of the target, ValueError for one of this rank; ERR_OP
+for an operation that is not predefined, or not for these elements; ERR_PROC_FAILED if
+the target has failed; ERR_BUFFER if memory can't be accessed; ERR_WIN for WIN_NULL;
+BufferError for memory that is not contiguous, or is to be written and read-only.
 
 MPI 4.1, section 12.3.5.""",
         "Fence": """Fence(self, assertion: int = 0) -> None
@@ -8847,9 +9055,10 @@ the last fence), MODE_NOPUT (nobody will put or accumulate into its part until t
 one), MODE_NOPRECEDE (no operation precedes) and MODE_NOSUCCEED (none follows). All
 ranks give MODE_NOPRECEDE or none does, and so for MODE_NOSUCCEED.
 
-Errors: ERR_RMA_SYNC under Lock, Lock_all, Start or Post; ERR_ASSERT for other bits;
-ERR_PROC_FAILED if a rank whose operations are to complete has failed; ERR_BUFFER if an
-operation found memory that can't be accessed; ERR_WIN for WIN_NULL.
+Errors: ERR_RMA_SYNC under Lock, Lock_all, Start or Post; ERR_ASSERT for bits that are
+no MODE_ flag of windows; ERR_PROC_FAILED if a rank whose operations are to complete has
+failed; ERR_BUFFER if an operation found memory that can't be accessed; ERR_WIN for
+WIN_NULL.
 
 >>> win = MPI.Win.Allocate(8, comm=MPI.COMM_SELF)
 >>> win.Fence(MPI.MODE_NOPRECEDE)
@@ -8867,9 +9076,9 @@ them. `assertion` is 0 or MODE_NOCHECK: all of them have called Post before.
 
 Not collective: the ranks of both groups, and no others, take part.
 
-Errors: ERR_GROUP if a rank of the group is not in the window; ERR_ASSERT for other
-bits; ERR_RMA_SYNC within another access epoch; ERR_PROC_FAILED if a target has failed;
-ERR_WIN for WIN_NULL.
+Errors: ERR_GROUP if a rank of the group is not in the window; ERR_ASSERT for bits that
+are no MODE_ flag of windows; ERR_RMA_SYNC within another access epoch; ERR_PROC_FAILED
+if a target has failed; ERR_WIN for WIN_NULL.
 
 >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
 >>> win.Post(win.group)
@@ -8913,8 +9122,9 @@ does not wait for them. Until Wait returns, do not load from or store to the par
 
 Not collective: the ranks of both groups, and no others, take part.
 
-Errors: ERR_GROUP if a rank of the group is not in the window; ERR_ASSERT for other
-bits; ERR_RMA_SYNC if an earlier Post has not been ended; ERR_WIN for WIN_NULL.
+Errors: ERR_GROUP if a rank of the group is not in the window; ERR_ASSERT for bits that
+are no MODE_ flag of windows; ERR_RMA_SYNC if an earlier Post has not been ended;
+ERR_WIN for WIN_NULL.
 
 >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
 >>> win.Post(win.group)
@@ -8964,8 +9174,8 @@ WIN_NULL.
 >>> win.Start(win.group)
 >>> win.Put(np.ones(1), 0)
 >>> win.Complete()
->>> win.Wait()
-True
+>>> while not win.Test():
+...     pass  # something else meanwhile
 >>> win.Free()
 
 MPI 4.1, section 12.5.2.""",
@@ -8981,9 +9191,9 @@ loads from or stores to it while others access it. `assertion` is 0 or MODE_NOCH
 nobody holds a lock that conflicts.
 
 Errors: ERR_LOCKTYPE for another type; ERR_RMA_SYNC within another access epoch, or if
-the rank is locked already, or the window has `no_locks`; ERR_ASSERT for other bits;
-ERR_PROC_FAILED if the target has failed, or the holder of its exclusive lock has;
-ERR_RANK for a rank that is not in the window; ERR_WIN for WIN_NULL.
+the rank is locked already, or the window has `no_locks`; ERR_ASSERT for bits that are
+no MODE_ flag of windows; ERR_PROC_FAILED if the target has failed, or the holder of its
+exclusive lock has; ERR_RANK for a rank that is not in the window; ERR_WIN for WIN_NULL.
 
 >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
 >>> win.Lock(0, MPI.LOCK_EXCLUSIVE)
@@ -9020,7 +9230,8 @@ are locked shared. One Lock_all for the life of a window, with Flush where an op
 has to be complete, is the usual form. `assertion` is 0 or MODE_NOCHECK.
 
 Errors: ERR_RMA_SYNC within another access epoch, or if the window has `no_locks`;
-ERR_ASSERT for other bits; ERR_PROC_FAILED if a target has failed; ERR_WIN for WIN_NULL.
+ERR_ASSERT for bits that are no MODE_ flag of windows; ERR_PROC_FAILED if a target has
+failed; ERR_WIN for WIN_NULL.
 
 >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
 >>> win.Lock_all()
@@ -9061,11 +9272,13 @@ Errors: ERR_RMA_SYNC if nothing is locked; ERR_PROC_FAILED if a rank whose opera
 are to complete has failed; ERR_BUFFER if an operation found memory that can't be
 accessed; ERR_RANK for a rank that is not in the window; ERR_WIN for WIN_NULL.
 
->>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
->>> win.Lock_all()
->>> win.Put(np.ones(1), 0)
->>> win.Flush_all()
->>> win.Unlock_all()
+>>> win, got = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF), np.empty(1)
+>>> win.Lock(0, MPI.LOCK_SHARED)
+>>> win.Get(got, 0)
+>>> win.Flush(0)
+>>> float(got[0])
+0.0
+>>> win.Unlock(0)
 >>> win.Free()
 
 MPI 4.1, section 12.5.4.""",
