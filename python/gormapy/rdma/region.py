@@ -30,13 +30,13 @@ class ProtectionDomain(Handle):
         self._kept.clear()
 
     def register(self, buffer, access=Access.ALL):
-        """Return a new `MemoryRegion` of a buffer."""
+        """Return a new `MemoryRegion` of a buffer, which has its arguments and errors."""
         return MemoryRegion(self, buffer, access)
 
     reg_mr = register
 
     def create_qp(self, send_cq, recv_cq=None, **options):
-        """Return a new `QueuePair`."""
+        """Return a new `QueuePair`, which has its arguments and errors."""
         from .pair import QueuePair
 
         return QueuePair(self, send_cq, recv_cq, **options)
@@ -120,12 +120,19 @@ class MemoryRegion(Handle):
         return bool(remote) and self.pd.context.device.limits["lingers"] and not self.pd.closed
 
     def read(self, length=None, offset=0):
-        """Return bytes of the region."""
+        """Return a copy of `length` bytes of the region from `offset` on, in bytes; by default of all up to its end.
+
+        Errors: `Error` for bytes outside of the region, or a region that is closed.
+        """
         length, offset = self._range("read", length, offset)
         return ctypes.string_at(self._address + offset, length)
 
     def write(self, data, length=None, offset=0):
-        """Copy bytes into the region."""
+        """Copy `length` bytes of `data` into the region from `offset` on, in bytes; by default all of it.
+
+        Errors: `Error` for bytes outside of the region, one that is closed or that does not allow LOCAL_WRITE;
+        `TypeMismatch` for an object without memory.
+        """
         with suppress(TypeError), memoryview(data) as view:
             data = bytes(view)
         if not isinstance(data, bytes):

@@ -15,34 +15,47 @@ _NOWHERE = RemoteMemory(0, 0, 0)
 
 
 class Posting:
-    """The operations that can be posted.
-
-    `local` is a `MemoryRegion`, `remote` a `RemoteMemory` of the peer (or a `MemoryRegion`, of this process).
-    `local_offset`, `remote_offset` and `length` are in bytes; `length` is by default all of the local region
-    from its offset on. `wr_id`, from 0 to 2**64 - 1, comes back in the completion; a request with
-    ``signaled=False`` has none unless it fails. With ``inline=True`` the data is copied at once and may be that of
-    any object; at most the queue pair's max_inline bytes. With ``fence=True`` a request waits until earlier reads
-    and atomics are done. All methods return at once; if one raises `Error`, nothing was posted.
-    """
+    """The operations that can be posted. All methods return at once; if one raises `Error`, nothing was posted."""
 
     def post_write(self, local, remote, **options):
         """Write local memory to memory of the peer, whose program takes no part in it.
 
-        Its completion means that local memory may be changed, not that the bytes are in the peer's memory. A later
-        read returns them; a receive that completes at the peer for a later request means that they are there.
+        `local` is a `MemoryRegion`, `remote` a `RemoteMemory` of the peer (or a `MemoryRegion`, of this process).
+        `local_offset`, `remote_offset` and `length` are in bytes; `length` is by default all of the local region
+        from its offset on. `wr_id`, from 0 to 2**64 - 1, comes back in the completion; a request with
+        ``signaled=False`` has none unless it fails. With ``inline=True`` the data is copied at once and may be that of
+        any object; at most the queue pair's max_inline bytes. With ``fence=True`` a request waits until earlier reads
+        and atomics are done.
+
+        It returns at once. Local memory must not be changed until the request has completed, unless it is inline. Its
+        completion does not mean that the bytes are in the peer's memory. A later read returns them; a receive that
+        completes at the peer for a later request means that they are there.
+
+        Errors: `Error` for bytes outside of a region, a queue that is full, or a queue pair in another state, and
+        nothing was posted; `TypeMismatch` for another object. What fails later is the `Error` of the completion.
         """
         self._send(WRITE, local, remote, **options)
 
     def post_write_imm(self, local, remote, imm_data, **options):
-        """Write to the peer's memory, then complete a receive there, with 32 bits of immediate data."""
+        """Write to the peer's memory, then complete a receive there, with 32 bits of immediate data.
+
+        The rest is as in `post_write`; without `local` and `remote` only the immediate data are sent.
+        """
         self._send(WRITE_IMM, local, remote, imm_data=imm_data, **options)
 
     def post_read(self, local, remote, **options):
-        """Read memory of the peer into local memory."""
+        """Read memory of the peer into local memory.
+
+        Local memory has the bytes when the request has completed, and must not be touched before. The arguments are
+        those of `post_write`, but for `inline`.
+        """
         self._send(READ, local, remote, **options)
 
     def post_send(self, local, *, imm_data=None, **options):
-        """Send a message to the next receive that the peer has posted, with immediate data if given."""
+        """Send a message to the next receive that the peer has posted, with immediate data if given.
+
+        `local` may be None: a message without data. The rest is as in `post_write`.
+        """
         if imm_data is None:
             self._send(SEND, local, None, **options)
         else:
@@ -51,19 +64,28 @@ class Posting:
     def post_fetch_add(self, local, remote, add, **options):
         """Add to 8 aligned bytes of the peer's memory, and fetch their previous value into local memory.
 
-        They are an integer in the byte order of the machine; sums wrap around at 2**64. `add` may be negative.
+        They are an integer in the byte order of the machine; sums wrap around at 2**64. `add` may be negative. Local
+        memory has the value when the request has completed; the rest is as in `post_read`.
         """
         add = integer("post_fetch_add", "add", add, -(2**63), _WORD) & _WORD
         self._send(FETCH_ADD, local, remote, operand=add, **{"length": 8, **options})
 
     def post_compare_swap(self, local, remote, compare, swap, **options):
-        """Replace 8 aligned bytes of the peer's memory by `swap` if equal to `compare`, and fetch their old value."""
+        """Replace 8 aligned bytes of the peer's memory by `swap` if equal to `compare`, and fetch their old value.
+
+        Local memory has the old value when the request has completed; the rest is as in `post_read`.
+        """
         compare = integer("post_compare_swap", "compare", compare, -(2**63), _WORD) & _WORD
         swap = integer("post_compare_swap", "swap", swap, -(2**63), _WORD) & _WORD
         self._send(COMPARE_SWAP, local, remote, compare=compare, operand=swap, **{"length": 8, **options})
 
     def post_recv(self, local=None, *, local_offset=0, length=None, wr_id=0):
-        """Post memory for a message of the peer, or no memory, for one without data or a write with immediate data."""
+        """Post memory for a message of the peer, or no memory, for one without data or a write with immediate data.
+
+        `local` is a `MemoryRegion`, of which `length` bytes from `local_offset` on are used, by default all from there
+        on. They must not be touched until the receive has completed, with this `wr_id`. Messages take receives in the
+        order in which these were posted.
+        """
         region = n = 0
         if local is not None:
             if not isinstance(local, MemoryRegion):
