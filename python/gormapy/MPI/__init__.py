@@ -1,4 +1,9 @@
-"""Message Passing Interface: the classes, functions and constants of mpi4py.MPI."""
+"""Message Passing Interface: the classes, functions and constants of mpi4py.MPI.
+
+Classes, calls, and constants that are objects, such as SUM, have docstrings. A constant that is an integer, such as
+ERR_TRUNCATE, has that of int: what it means is in the dictionary `gormapy.MPI.constanttexts.CONSTANTS`, by its name,
+and editors show it.
+"""
 
 from gormapy._ext import core as _core
 from gormapy._ext import fast as _fast

@@ -158,7 +158,8 @@ Open a port for other jobs, and return its name.
 Local. The name is passed to the other program, which calls Connect with it; this
 process, as the root, calls Accept. `info` has no effect.
 
-Errors: ERR_OTHER if the system allows no port.
+Errors: ERR_OTHER if the system allows no port; ERR_UNSUPPORTED_OPERATION in a job that
+is on several hosts, or uses a network inside one.
 
 MPI 4.1, section 11.9.2.""",
         "Publish_name": """Publish_name(service_name: str, port_name: str, info: Info = INFO_NULL) -> None
@@ -1244,7 +1245,8 @@ it must be quiet before and is so afterwards. Blocking. Each process is the only
 its group in the new intercommunicator, which the caller frees.
 
 Errors: ERR_ARG for what is no such descriptor; ERR_OTHER if the other side does not
-answer as it should.
+answer as it should; ERR_UNSUPPORTED_OPERATION in a job that is on several hosts, or
+uses a network inside one.
 
 MPI 4.1, section 11.10.5.""",
         "Abort": """Abort(self, errorcode: int = 0) -> NoReturn
@@ -6410,7 +6412,9 @@ Keys of `info`: `wdir` (directory), `path` (where the command is searched, direc
 separated by colons) and `host` (this one only).
 
 Errors: ERR_SPAWN if they can't be started, or end before they have initialised MPI;
-ERR_ARG for a number of processes below 1; ERR_ROOT for a root that does not exist.
+ERR_ARG for a number of processes below 1; ERR_ROOT for a root that does not exist;
+ERR_UNSUPPORTED_OPERATION in a job that is on several hosts, or uses a network inside
+one.
 
 MPI 4.1, section 11.8.""",
         "Spawn_multiple": """Spawn_multiple(self, command: Sequence[PathLike[AnyStr] | str | bytes], args: Sequence[Sequence[str]] | None = None, maxprocs: Sequence[int] | None = None, info: Sequence[Info] | Info = INFO_NULL, root: int = 0, errcodes: list[list[int]] | None = None) -> Intercomm
@@ -6430,7 +6434,9 @@ Keys of `info`: `wdir` (directory), `path` (where the command is searched, direc
 separated by colons) and `host` (this one only).
 
 Errors: ERR_SPAWN if they can't be started, or end before they have initialised MPI;
-ERR_ARG for a number of processes below 1; ERR_ROOT for a root that does not exist.
+ERR_ARG for a number of processes below 1; ERR_ROOT for a root that does not exist;
+ERR_UNSUPPORTED_OPERATION in a job that is on several hosts, or uses a network inside
+one.
 
 MPI 4.1, section 11.8.""",
         "Accept": """Accept(self, port_name: str, info: Info = INFO_NULL, root: int = 0) -> Intercomm
@@ -6445,8 +6451,8 @@ with the other group, which the caller ends by Disconnect.
 The root is the process that has opened the port.
 
 Errors: ERR_PORT for a port that is not open; ERR_ROOT for a root that does not exist;
-ERR_PROC_FAILED if the other side has given up or ended; ERR_UNSUPPORTED_OPERATION if
-the job has no means for it.
+ERR_PROC_FAILED if the other side has given up or ended; ERR_UNSUPPORTED_OPERATION in a
+job that is on several hosts, or uses a network inside one.
 
 MPI 4.1, section 11.9.2.""",
         "Connect": """Connect(self, port_name: str, info: Info = INFO_NULL, root: int = 0) -> Intercomm
@@ -6459,8 +6465,8 @@ has made its call. Both jobs run on the same host. The result is an intercommuni
 with the other group, which the caller ends by Disconnect.
 
 Errors: ERR_PORT for a port that is not open; ERR_ROOT for a root that does not exist;
-ERR_PROC_FAILED if the other side has given up or ended; ERR_UNSUPPORTED_OPERATION if
-the job has no means for it.
+ERR_PROC_FAILED if the other side has given up or ended; ERR_UNSUPPORTED_OPERATION in a
+job that is on several hosts, or uses a network inside one.
 
 MPI 4.1, section 11.9.3.""",
     },
