@@ -28,7 +28,8 @@ def notes() -> str:
     if reasons:
         raise SystemExit("\n".join(f"not releasable: {reason}" for reason in reasons))
     assert found
-    return found[2].strip() + "\n"
+    # Notes are read where there are no files beside them: links into the tree become text.
+    return re.sub(r"\[([^\]]+)\]\((?!https?:)[^)\s]+\)", r"\1", found[2].strip()) + "\n"
 
 
 def _citation() -> str:
