@@ -79,6 +79,7 @@ type peer struct {
 	ep    fabric.Endpoint
 	short int // largest payload of a short message
 	eager int // see fabric.Caps.MaxEager
+	ahead int // likewise
 	piece int // size of the pieces of longer data
 	once  sync.Once
 	via   fabric.Transport
@@ -206,7 +207,7 @@ func (e *Engine) connect(r int, p *peer) error {
 	p.once.Do(func() {
 		p.ep, p.err = p.via.Connect(r)
 		caps := p.via.Caps()
-		p.short, p.eager, p.piece = caps.MaxShort, caps.MaxEager, caps.Piece
+		p.short, p.eager, p.ahead, p.piece = caps.MaxShort, caps.MaxEager, caps.Ahead, caps.Piece
 		p.synchronous, p.announces = caps.Synchronous, caps.Announces
 	})
 	return p.err
@@ -228,6 +229,13 @@ func (e *Engine) MaxEager(r, otherwise int) int {
 		return p.eager
 	}
 	return min(otherwise, p.short)
+}
+
+// Ahead returns how much of a message to peer r that is announced, and then sent, is best sent with the announcement.
+func (e *Engine) Ahead(r int) int {
+	p := &e.peers[r]
+	_ = e.connect(r, p)
+	return p.ahead
 }
 
 // CoresShared reports whether ranks have to share cores. The result is the same on all

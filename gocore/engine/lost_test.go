@@ -21,7 +21,7 @@ func TestMessagesToEndedRanksAreLost(t *testing.T) {
 		for range many {
 			r.Engine.Send(1, &head, []byte("one"), nil, nil)
 		}
-		r.Engine.Stream(1, &head, make([]byte, 1<<20), nil, nil)
+		r.Engine.Stream(1, &head, make([]byte, 1<<20), 0, nil, nil)
 		assert.Positive(t, r.Engine.Backlog())
 		r.End(1)
 		r.Engine.PollSure()

@@ -129,15 +129,15 @@ func (e *Engine) TrySend(dst int, h *fabric.Header, payload []byte) bool {
 	return len(p.queue) == 0 && e.send(fabric.Endpoint.Send, dst, p, h, payload) == nil
 }
 
-// Stream sends data to rank dst in as many messages as it takes, each with a
+// Stream sends data to rank dst, from an offset to the end, in as many messages as it takes, each with a
 // copy of h that has the piece's offset in B. sent is called when all are sent, or
 // with the fault of a piece that can't be read: those before it have been sent then.
-func (e *Engine) Stream(dst int, h *fabric.Header, data []byte, owner any, sent Sender) {
+func (e *Engine) Stream(dst int, h *fabric.Header, data []byte, from int, owner any, sent Sender) {
 	p := &e.peers[dst]
 	if !e.reach(dst) {
 		return
 	}
-	e.queue(p, &queued{header: *h, data: data, piece: p.piece, owner: owner, sent: sent})
+	e.queue(p, &queued{header: *h, data: data, off: from, piece: p.piece, owner: owner, sent: sent})
 	e.sendQueued()
 }
 

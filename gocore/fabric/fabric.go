@@ -92,6 +92,7 @@ type Caps struct {
 	MaxShort int  // largest payload of Send
 	Piece    int  // the best size of the pieces of longer data for Send, at most MaxShort
 	MaxEager int  // longest message of a program that is best sent whole, at most MaxShort; 0: package p2p decides
+	Ahead    int  // of a longer message whose data is sent, how much is best sent with its announcement, at most MaxShort
 	MaxRuns  int  // largest number of runs of one PutRuns or GetRuns
 	OneSided bool // Put and Get work, without any help of the peer's program
 	Keys     bool // one-sided operations need the key of a region that the peer registered
@@ -312,7 +313,7 @@ type Sink interface {
 	// Place returns the memory for the payload of n bytes of a message that has
 	// begun to arrive; Deliver is called with that memory once the payload is
 	// there. nil: the transport uses memory of its own. Only transports that copy
-	// from a socket call Place, for long payloads.
+	// from a socket call Place, for long payloads. It is a handler, see Transport.Poll.
 	Place(src int, h *Header, n int) unsafe.Pointer
 	// Completed reports that the operation with this cookie is done, or has failed.
 	Completed(cookie uint64, err error)

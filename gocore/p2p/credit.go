@@ -10,7 +10,7 @@ import (
 //
 // A message that is sent whole and finds no receive is kept in the receiver's memory. So that
 // a receiver that computes, or waits for something else, does not run out of memory, each
-// rank counts the bytes that it has sent whole to each other one and that have not been
+// rank counts the bytes that it has sent, whole or ahead of the rest, to each other one and that have not been
 // received yet. Beyond the limit a message is announced, as a long one is, and stays with
 // the sender until it is received. The receiver returns the credits of what it has received
 // (KindCredit), a quarter of the limit at a time.
@@ -43,14 +43,25 @@ func (p *P2P) charge(r *Request, to, n int) bool {
 	if to == p.eng.Rank || n == 0 {
 		return true // this rank's own memory; and an empty message is not worth an announcement
 	}
+	if !p.spend(to, n) {
+		return false
+	}
+	r.charged, r.cost = &p.credits[to], int64(n+messageCost)
+	return true
+}
+
+// spend charges n bytes to a rank, if there is credit for them.
+func (p *P2P) spend(to, n int) bool {
 	c, cost := &p.credits[to], int64(n+messageCost)
 	if c.out.Load()+cost > p.creditLimit {
 		return false
 	}
 	c.out.Add(cost)
-	r.charged, r.cost = c, cost
 	return true
 }
+
+// unspend takes back what was charged for n bytes that are not sent.
+func (p *P2P) unspend(to, n int) { p.credits[to].out.Add(-int64(n + messageCost)) }
 
 // refund takes back what a message was charged that is not sent.
 func (r *Request) refund() {
@@ -60,13 +71,13 @@ func (r *Request) refund() {
 	}
 }
 
-// received counts a message that was sent whole, and is not kept any more.
-func (p *P2P) received(src int, h *fabric.Header) {
-	if h.Kind != fabric.KindEager || h.Len == 0 || src == p.eng.Rank {
+// received counts n bytes that were sent whole, or ahead of the rest, and are not kept any more.
+func (p *P2P) received(src int, h *fabric.Header, n int) {
+	if h.Kind != fabric.KindEager && h.Flags&FlagAhead == 0 || n == 0 || src == p.eng.Rank {
 		return
 	}
 	c := &p.credits[src]
-	if c.taken.Add(int64(h.Len)+messageCost) < p.creditLimit/4 {
+	if c.taken.Add(int64(n)+messageCost) < p.creditLimit/4 {
 		return
 	}
 	if n := c.taken.Swap(0); n > 0 {

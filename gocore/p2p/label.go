@@ -138,13 +138,13 @@ func (c *Channel) Drop(tag int, gen uint32, before func(h *fabric.Header)) {
 	c.q.mu.Unlock()
 	for _, m := range dropped {
 		before(&m.header)
-		c.p.drop(m.world, &m.header)
+		c.p.drop(m.world, &m.header, len(m.payload))
 	}
 }
 
-// drop ends the wait of the sender of a message that nobody receives.
-func (p *P2P) drop(src int, h *fabric.Header) {
-	p.received(src, h)
+// drop ends the wait of the sender of a message that nobody receives, of which n bytes have come.
+func (p *P2P) drop(src int, h *fabric.Header, n int) {
+	p.received(src, h, n)
 	if h.Kind == fabric.KindRTS || h.Flags&FlagSync != 0 {
 		p.eng.Send(src, &fabric.Header{Kind: fabric.KindFin, Gen: h.Gen, Ctx: h.Ctx, A: h.A}, nil, nil, nil)
 	}

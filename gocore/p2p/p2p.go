@@ -17,7 +17,8 @@ import (
 // The flags of Header.Flags. FlagSync: the sender of this Eager waits for Fin, which
 // is sent when it is matched. FlagPull: A is the sender's token and B the address of
 // the data. FlagMapped: A is the sender's token and B the share of the data (engine.Share).
-// FlagKey: A is the sender's token and the payload the key of the data.
+// FlagKey: A is the sender's token and the payload the key of the data. FlagAhead: A is
+// the sender's token and the payload the beginning of the data.
 // FlagFailed: no more Data of this message follows, since the sender can't read it.
 const (
 	FlagSync   uint8 = 1
@@ -25,6 +26,7 @@ const (
 	FlagKey    uint8 = 4
 	FlagFailed uint8 = 8
 	FlagMapped uint8 = 16
+	FlagAhead  uint8 = 32
 )
 
 // flagsInPlace are those of an announcement that says where the data is: the receiver takes it from there.
@@ -50,6 +52,7 @@ type P2P struct {
 
 	timings        []timings    // by world rank
 	abandonedReads atomic.Int32 // see reading
+	incoming       []incoming   // by world rank; under the poll lock
 
 	tokens sync.Mutex
 	next   uint64
@@ -59,7 +62,7 @@ type P2P struct {
 // New returns the layer and sets the handlers of its kinds of messages.
 func New(e *engine.Engine) *P2P {
 	p := &P2P{eng: e, queues: map[uint32]*queue{}, byID: map[uint64]*Request{}, timings: make([]timings, e.Places()),
-		credits: make([]credit, e.Places()), creditLimit: creditLimit(e.Size)}
+		incoming: make([]incoming, e.Places()), credits: make([]credit, e.Places()), creditLimit: creditLimit(e.Size)}
 	e.Handle(fabric.KindEager, p.onMessage)
 	e.Handle(fabric.KindRTS, p.onMessage)
 	e.Handle(fabric.KindCTS, p.onCTS)
@@ -67,9 +70,11 @@ func New(e *engine.Engine) *P2P {
 	e.Handle(fabric.KindFin, p.onFin)
 	e.Handle(fabric.KindCredit, p.onCredit)
 	e.Handle(fabric.KindCall, p.onTold)
+	e.SetPlacer(fabric.KindEager, p.placeMessage)
+	e.SetPlacer(fabric.KindRTS, p.placeMessage)
 	e.SetPlacer(fabric.KindData, p.placeData)
 	e.OnGone(p.forgetGivenUp)
-	e.OnForget(func(n int) { p.credits[n], p.timings[n] = credit{}, timings{} })
+	e.OnForget(func(n int) { p.credits[n], p.timings[n], p.incoming[n] = credit{}, timings{}, incoming{} })
 	return p
 }
 
@@ -143,7 +148,7 @@ func (p *P2P) empty(q *queue) {
 	q.arrived = nil
 	q.mu.Unlock()
 	for _, m := range left {
-		p.drop(m.world, &m.header)
+		p.drop(m.world, &m.header, len(m.payload))
 	}
 }
 
@@ -237,6 +242,9 @@ func (c *Channel) send(r *Request, mode Mode, b Buf, dest, tag int, l Label) {
 	} else if caps.OneSided {
 		h.Flags, h.B = FlagPull, uint64(uintptr(unsafe.Pointer(&data[0])))
 		payload = l.payload()
+	} else if n := c.p.ahead(to, data); n > 0 {
+		c.p.sendAhead(owner, to, *h, data[:n])
+		return
 	}
 	c.p.eng.Send(to, h, payload, nil, nil)
 }
@@ -363,7 +371,13 @@ func (c *Channel) receive(r *Request, b Buf, source, tag int, whole bool) {
 
 // onMessage handles an Eager or RTS: it matches it or queues it as unexpected.
 func (p *P2P) onMessage(src int, h *fabric.Header, payload []byte) {
+	in := p.incoming[src]
+	p.incoming[src] = incoming{}
 	if int32(h.Gen-p.gen.Load()) < 0 {
+		return
+	}
+	if in.token != 0 {
+		p.placed(in, src, h, payload)
 		return
 	}
 	q := p.queue(h.Ctx)
@@ -375,7 +389,7 @@ func (p *P2P) onMessage(src int, h *fabric.Header, payload []byte) {
 	}
 	if q.listener != nil && q.listener.Stray(h) {
 		q.mu.Unlock()
-		p.drop(src, h)
+		p.drop(src, h, len(payload))
 		return
 	}
 	m := &message{world: src, header: *h}
@@ -386,19 +400,14 @@ func (p *P2P) onMessage(src int, h *fabric.Header, payload []byte) {
 	q.mu.Unlock()
 }
 
-// take starts the transfer of a matched message to its receive r.
-func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
+// match notes which message r receives. What is with it is its label, or data.
+func (r *Request) match(src int, h *fabric.Header, payload []byte) {
 	n := int(h.Len)
 	r.world.Store(int32(src))
 	r.number, r.label = h.Aux, labelOf(h, payload)
 	r.status = Status{Source: int(h.Src), Tag: int(h.Tag), Bytes: n}
 	room := r.buf.Bytes()
-	if r.whole && (n > room || h.Kind != fabric.KindEager) {
-		r.kept = &message{world: src, header: *h, payload: append([]byte(nil), payload...)}
-		r.complete()
-		return
-	}
-	if n > room {
+	if n > room && !r.whole {
 		r.status.Bytes = room
 		advice := "make the buffer larger, or ask for the size first with Probe"
 		if r.q.internal {
@@ -407,16 +416,22 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 		r.status.Err = errs.New(errs.Truncate, "a message of %d bytes from %s came for a buffer of %d bytes (what fits was received; %s)",
 			n, r.q.peer(int(h.Src), int(h.Tag)), room, advice)
 	}
-	if h.Kind == fabric.KindEager {
-		p.received(src, h)
-		err := r.put(payload)
-		if h.Flags&FlagSync != 0 {
-			p.fin(r, src, h) // it has been matched, even if the data could not be stored
-		}
-		r.end(err)
+	r.total = min(n, room)
+}
+
+// take starts the transfer of a matched message to its receive r.
+func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
+	r.match(src, h, payload)
+	if r.whole && (r.total < r.status.Bytes || h.Kind != fabric.KindEager) {
+		r.kept = &message{world: src, header: *h, payload: append([]byte(nil), payload...)}
+		r.complete()
 		return
 	}
-	r.total = min(n, r.buf.Bytes())
+	p.received(src, h, len(payload))
+	if h.Kind == fabric.KindEager {
+		p.finish(r, src, h, r.put(payload))
+		return
+	}
 	var local unsafe.Pointer
 	if r.buf.dense() {
 		local = r.buf.Addr
@@ -432,6 +447,10 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 	switch {
 	case h.Flags&FlagKey != 0:
 		p.read(r, src, h, payload, local)
+		return
+	case h.Flags&FlagAhead != 0:
+		r.failed = r.piece(0, payload[:min(len(payload), r.total)])
+		p.goOn(r, src, h, len(payload))
 		return
 	case h.Flags&FlagMapped != 0:
 		if from := p.eng.Map(src, h.B, h.Len); from != nil {
@@ -470,12 +489,26 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 		}
 		if err == fabric.ErrPeerGone {
 			p.eng.AwaitVerdict(src)
-			r.fail(errs.New(errs.ProcFailed, "%s before its message of %d bytes with tag %d was received", p.eng.HowGone(src), n, h.Tag))
+			r.fail(errs.New(errs.ProcFailed, "%s before its message of %d bytes with tag %d was received", p.eng.HowGone(src), h.Len, h.Tag))
 			return
 		}
 	}
 	r.start = start
-	reply := fabric.Header{Kind: fabric.KindCTS, Flags: engine.FlagUrgent, Gen: h.Gen, Ctx: h.Ctx, A: h.A, B: p.remember(r), Len: uint64(r.total)}
+	p.clear(src, h, p.remember(r), r.total, 0)
+}
+
+// finish completes the receive of a message that was sent whole. It has been matched, even if the data could not be
+// stored.
+func (p *P2P) finish(r *Request, src int, h *fabric.Header, err error) {
+	if h.Flags&FlagSync != 0 {
+		p.fin(r, src, h)
+	}
+	r.end(err)
+}
+
+// clear asks the sender of the message h for its data, from an offset to total.
+func (p *P2P) clear(src int, h *fabric.Header, token uint64, total, from int) {
+	reply := fabric.Header{Kind: fabric.KindCTS, Flags: engine.FlagUrgent, Gen: h.Gen, Ctx: h.Ctx, Aux: uint32(from), A: h.A, B: token, Len: uint64(total)}
 	p.eng.Send(src, &reply, nil, nil, nil)
 }
 
@@ -498,10 +531,9 @@ func (r *Request) put(payload []byte) (err error) {
 		return nil
 	}
 	if r.buf.dense() {
-		copy(engine.Bytes(r.buf.Addr, len(payload)), payload)
-	} else {
-		r.buf.Type.Unpack(r.buf.Addr, payload, r.buf.Count)
+		return r.piece(0, payload)
 	}
+	r.buf.Type.Unpack(r.buf.Addr, payload, r.buf.Count)
 	return nil
 }
 
@@ -546,7 +578,7 @@ func (p *P2P) onCTS(src int, h *fabric.Header, _ []byte) {
 	if all == nil && h.Len > 0 {
 		all = engine.Bytes(r.buf.Addr, int(h.Len))
 	}
-	p.eng.Stream(src, &data, all[:h.Len], r, streaming{p, r, src, data})
+	p.eng.Stream(src, &data, all[:h.Len], int(min(uint64(h.Aux), h.Len)), r, streaming{p, r, src, data})
 }
 
 // streaming is a long send whose data is being sent in pieces.

@@ -87,9 +87,17 @@ func (q *queue) unpost(r *Request) bool {
 
 // takePosted removes and returns the first receive that accepts h.
 func (q *queue) takePosted(h *fabric.Header) *Request {
+	r := q.firstPosted(h)
+	if r != nil {
+		q.unpost(r)
+	}
+	return r
+}
+
+// firstPosted returns the first receive that accepts h, nil if there is none.
+func (q *queue) firstPosted(h *fabric.Header) *Request {
 	for r := q.posted.first; r != nil; r = r.next {
 		if accepts(r.src, r.tag, h) && r.gen == h.Gen {
-			q.unpost(r)
 			return r
 		}
 	}

@@ -67,6 +67,7 @@ func NewNet(n int, caps fabric.Caps) *Net {
 // NewSeededNet is NewNet with delays from a source: if one thread at a time uses the
 // network, it behaves the same each time.
 func NewSeededNet(n int, caps fabric.Caps, source rand.Source) *Net {
+	caps.Ahead = 1024
 	caps.MaxShort, caps.Piece, caps.MaxRuns, caps.Ordered, caps.Manual = 4096, 2048, 16, true, true
 	net := &Net{caps: caps, ended: map[int]bool{}, stopped: map[int]bool{}, rand: rand.New(source), sent: map[[2]int]int{}}
 	for r := range n {

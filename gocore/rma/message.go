@@ -291,7 +291,7 @@ func (m *RMA) onGet(src int, h *fabric.Header, payload []byte) {
 	}
 	// Pieces carry their offset in the fetch in Len, because the stream uses B.
 	answer.Len = uint64(h.Aux) | uint64(uint32(h.Tag))<<32
-	m.eng.Stream(src, &answer, data, w, replying{m, src, reply})
+	m.eng.Stream(src, &answer, data, 0, w, replying{m, src, reply})
 }
 
 // replying is a reply that is sent from the window's memory.

@@ -59,6 +59,7 @@ func testCaps(t *testing.T, w *World) {
 		assert.GreaterOrEqual(t, c.MaxShort, 256)
 		assert.Positive(t, c.Piece)
 		assert.LessOrEqual(t, c.Piece, c.MaxShort)
+		assert.LessOrEqual(t, c.Ahead, c.MaxShort)
 		if c.OneSided {
 			assert.Positive(t, c.MaxRuns)
 		}

@@ -20,7 +20,9 @@ const (
 	maxShort = 256 << 10 // longest payload
 	// maxEager: an announcement and its answer take longer than a second copy of so many bytes.
 	maxEager = 128 << 10
-	piece    = 64 << 10 // short, so that little is copied if the socket takes only a part
+	// ahead takes longer to receive than the receiver's answer to the announcement takes to arrive.
+	ahead = 128 << 10
+	piece = 64 << 10 // short, so that little is copied if the socket takes only a part
 	// sealedPiece is opened in the receive buffer, while the sender seals the next one.
 	sealedPiece = 28 << 10
 
@@ -178,9 +180,9 @@ func (t *Transport) Name() string { return "tcp" }
 
 // Caps implements fabric.Transport.
 func (t *Transport) Caps() fabric.Caps {
-	caps := fabric.Caps{MaxShort: maxShort, MaxEager: maxEager, Piece: piece, Announces: true, Ordered: true}
+	caps := fabric.Caps{MaxShort: maxShort, MaxEager: maxEager, Ahead: ahead, Piece: piece, Announces: true, Ordered: true}
 	if t.id.guard != Clear {
-		caps.Piece = sealedPiece
+		caps.Ahead, caps.Piece = sealedPiece, sealedPiece
 	}
 	return caps
 }
