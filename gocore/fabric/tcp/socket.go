@@ -130,6 +130,9 @@ func listenOn(a netip.Addr) (fd int, at netip.AddrPort, err error) {
 // host within a time, if it is not 0.
 func tune(fd int, patience time.Duration) {
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	if withinHost(fd) {
+		_ = unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, unpaced)
+	}
 	if patience == 0 {
 		return
 	}
@@ -138,6 +141,24 @@ func tune(fd int, patience time.Duration) {
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 1)
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 1)
+}
+
+// unpaced is the congestion control of connections within a host, on which nothing gets lost. The system's may pace what
+// it sends, as BBR does: that halves the rate of long messages. This one does not, every kernel has it, and every user may choose it.
+const unpaced = "reno"
+
+// withinHost reports whether both ends of a connection are on this host.
+func withinHost(fd int) bool {
+	local, err := unix.Getsockname(fd)
+	if err != nil {
+		return false
+	}
+	remote, err := unix.Getpeername(fd)
+	if err != nil {
+		return false
+	}
+	to := addrPort(remote).Addr()
+	return to.IsLoopback() || to == addrPort(local).Addr()
 }
 
 // connectError returns the error of a non-blocking connect(2), nil if there is
