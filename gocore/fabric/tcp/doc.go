@@ -188,7 +188,8 @@
 // # The cost of Poll
 //
 // A message to a socket with room takes one system call to send and one or two to
-// receive. A connection within a host is not paced, see tune. Poll reads the pairs that were active lately (maxHot) without asking
+// receive. These calls do not wait, and are not announced to Go's scheduler. A connection within a host is not paced, see tune.
+// Poll reads the pairs that were active lately (maxHot) without asking
 // epoll. It asks epoll at each epollEvery-th poll, and at every poll when there is
 // no such pair, when a frame or a sender waits for room, and from Arm until
 // something has arrived. A read that does not fill its buffer is not followed by

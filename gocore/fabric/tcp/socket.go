@@ -9,41 +9,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// longCopy is the size from which a system call is announced to Go's scheduler.
-// That costs some 50 ns and lets other goroutines run while the kernel copies.
-const longCopy = 32 << 10
+// These calls do not wait, and move at most a frame and a little more. They are not announced to Go's scheduler: a thread that stops the
+// world waits for them no longer than for a copy (see fabric.Copy). Where a call that takes
+// longer than 20 us is announced, a thread of Go looks at it every 20 us, and takes the processor for that.
 
 // receive reads from a socket, by one system call.
 func receive(fd int, b []byte) (int, unix.Errno) {
-	p, n := uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))
-	if n >= longCopy {
-		r, _, errno := unix.Syscall6(unix.SYS_RECVFROM, uintptr(fd), p, n, unix.MSG_DONTWAIT, 0, 0)
-		return int(r), errno
-	}
-	r, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), p, n, unix.MSG_DONTWAIT, 0, 0)
+	r, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
 	return int(r), errno
 }
 
 // send writes to a socket, by one system call.
 func send(fd int, b []byte) (int, unix.Errno) {
-	p, n := uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))
-	if n >= longCopy {
-		r, _, errno := unix.Syscall6(unix.SYS_SENDTO, uintptr(fd), p, n, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
-		return int(r), errno
-	}
-	r, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), p, n, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+	r, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 	return int(r), errno
 }
 
 // sendVector writes several pieces by one system call.
 func sendVector(fd int, m *unix.Msghdr) (int, unix.Errno) {
-	r, _, errno := unix.Syscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(m)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	r, _, errno := unix.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(m)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 	return int(r), errno
 }
 
 // receiveVector reads into several pieces by one system call.
 func receiveVector(fd int, m *unix.Msghdr) (int, unix.Errno) {
-	r, _, errno := unix.Syscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(m)), unix.MSG_DONTWAIT)
+	r, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(m)), unix.MSG_DONTWAIT)
 	return int(r), errno
 }
 

@@ -22,7 +22,9 @@ const (
 	maxEager = 128 << 10
 	// ahead takes longer to receive than the receiver's answer to the announcement takes to arrive.
 	ahead = 128 << 10
-	piece = 64 << 10 // short, so that little is copied if the socket takes only a part
+	// piece is short, so that little is copied if the socket takes only a part, and lanes take turns. Within a host a socket takes as much as
+	// the copies allow, and each system call counts: pieces are as long as they can be.
+	piece = 64 << 10
 	// sealedPiece is opened in the receive buffer, while the sender seals the next one.
 	sealedPiece = 28 << 10
 
@@ -181,8 +183,11 @@ func (t *Transport) Name() string { return "tcp" }
 // Caps implements fabric.Transport.
 func (t *Transport) Caps() fabric.Caps {
 	caps := fabric.Caps{MaxShort: maxShort, MaxEager: maxEager, Ahead: ahead, Piece: piece, Announces: true, Ordered: true}
-	if t.id.guard != Clear {
+	switch {
+	case t.id.guard != Clear:
 		caps.Ahead, caps.Piece = sealedPiece, sealedPiece
+	case t.dir.Hosts() == 1:
+		caps.Piece = maxShort
 	}
 	return caps
 }
