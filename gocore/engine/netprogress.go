@@ -85,12 +85,12 @@ func (r *rearm) polled() {
 	}
 }
 
-// nap sleeps for t, or until endNap is called.
+// nap sleeps for t, napTime at most, or until endNap is called.
 func (e *Engine) nap(t time.Duration) {
 	word := atom.Load32(&e.napWord)
 	e.napping.Store(true)
 	if !e.netEnds.Load() {
-		atom.Wait(&e.napWord, word, t)
+		atom.Nap(&e.napWord, word, t)
 	}
 	e.napping.Store(false)
 }

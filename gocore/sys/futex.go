@@ -22,6 +22,17 @@ func FutexWait(word *uint32, val uint32, d time.Duration) unix.Errno {
 	return e
 }
 
+// FutexNap is FutexWait for about a millisecond at most, without telling the Go scheduler.
+//
+// Go's monitor (sysmon) takes the processor of Go's from a thread that blocks in a system call, and while it has something to take
+// it looks every 20 us. A thread that takes a nap each millisecond keeps it at that: it runs some 7,000 times a second,
+// which costs a tenth of a core and interrupts the threads of the program. So a nap keeps the processor, of
+// which there are plenty. A thread that stops the world ends the nap by a signal, or waits for its end.
+func FutexNap(word *uint32, val uint32, d time.Duration) {
+	ts := unix.NsecToTimespec(int64(d))
+	unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(val), uintptr(unsafe.Pointer(&ts)), 0, 0)
+}
+
 // FutexWake wakes all threads that sleep on word, in any process.
 func FutexWake(word *uint32) {
 	unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake, 1<<30, 0, 0, 0)

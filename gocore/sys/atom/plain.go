@@ -45,6 +45,9 @@ func Wait(p *uint32, v uint32, d time.Duration) (interrupted bool) {
 	return sys.FutexWait(p, v, d) == eintr
 }
 
+// Nap is Wait for about a millisecond at most, see sys.FutexNap.
+func Nap(p *uint32, v uint32, d time.Duration) { sys.FutexNap(p, v, d) }
+
 // Wake wakes all threads that sleep on p.
 func Wake(p *uint32) { sys.FutexWake(p) }
 
