@@ -48,3 +48,10 @@ func (e *Engine) Redirect(mem unsafe.Pointer) {
 		r.Redirect(mem)
 	}
 }
+
+// Divert makes all of a payload that is being written to mem, an address that a Placer returned, go to the handler,
+// and reports whether it does. The caller excludes pollers.
+func (e *Engine) Divert(mem unsafe.Pointer) bool {
+	r, ok := e.net.(fabric.Redirector)
+	return ok && r.Divert(mem)
+}

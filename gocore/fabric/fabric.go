@@ -260,6 +260,10 @@ type Redirector interface {
 	// which Place returned. Deliver is still called for that message, without a
 	// payload. Redirect is called while no thread polls.
 	Redirect(mem unsafe.Pointer)
+	// Divert makes all of a payload that was being written to mem go to memory of the
+	// transport, with which Deliver is called then. It reports false if there is no such
+	// payload, or the part that has arrived can't be read there any more. Divert is called while no thread polls.
+	Divert(mem unsafe.Pointer) bool
 }
 
 // Endpoint is a connection to one peer. It is safe for concurrent use.

@@ -13,8 +13,15 @@ import (
 // A transport that copies from a socket asks for the memory of a long payload (engine.Placer) when the message has begun
 // to arrive. If the first receive that accepts the message has a dense buffer with room for the payload, the two are matched
 // then. The receive leaves the queue and gets a token; incoming has the token until the payload is there and the
-// handler is called. So a reset and Abandon find the receive, and make the transport discard the rest. Then, and if the peer
-// ends first, the message is lost with the receive that it has been matched with. Other messages are matched when all of their payload is there.
+// handler is called. Other messages are matched when all of their payload is there. Until then
+//
+//	Abandon         takes the message back (unmatch): the transport goes on in memory of its own, with what has arrived, and the
+//	                message is matched again when its payload is there. None from this peer has come in between.
+//	the reset       fails the receive, and the transport discards the rest
+//	the peer's end  fails the receive, as it does while the pieces of a long message arrive
+//
+// A message of which more has been asked for (see below) can't be taken back: Abandon has the rest discarded. A RecvWhole is not
+// matched early, because it may be withdrawn.
 //
 // # Data ahead
 //
@@ -97,6 +104,24 @@ func (p *P2P) placed(in incoming, src int, h *fabric.Header, payload []byte) {
 		p.fin(r, src, h)
 		r.end(r.failed)
 	}
+}
+
+// unmatch takes the message whose payload is arriving back from its receive, which is cancelled then, and reports whether it did. The
+// caller excludes pollers.
+func (p *P2P) unmatch(r *Request) bool {
+	if r.placing == nil {
+		return false
+	}
+	in := &p.incoming[r.Peer()]
+	if in.token != r.token || in.asked || !p.eng.Divert(r.placing) {
+		return false
+	}
+	p.recall(in.token)
+	*in = incoming{}
+	r.placing = nil
+	r.status = Status{Source: r.src, Tag: r.tag, Cancelled: true}
+	r.complete()
+	return true
 }
 
 // goOn continues the receive of a message of which n bytes came ahead, and have been stored as far as there is room.

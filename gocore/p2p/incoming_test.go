@@ -138,7 +138,33 @@ func TestWithdrawWhileThePayloadArrives(t *testing.T) {
 	})
 }
 
-// A receive that is given up takes the message with it of which a part is in its buffer. The next one is not touched.
+// A receive that is given up leaves the message to the next one, although a part of it is in its buffer.
+func TestAbandonTakesTheMessageBack(t *testing.T) {
+	onRank0(t, func(r *ranktest.Rank, c *p2p.Channel) {
+		r.Net.Diverts = true
+		in, a := make([]byte, 5000), eager(r, 0, 5000)
+		a.h.Flags = p2p.FlagSync
+		var q, other, next p2p.Request
+		c.Recv(&q, bytesBuf(in), p2p.AnySource, p2p.AnyTag)
+		require.NotNil(r.T, a.begin())
+		copy(in, a.payload[:2000])
+		c.Recv(&other, bytesBuf(make([]byte, 5000)), 1, 4)
+		c.Abandon(&q)
+		assert.Equal(r.T, p2p.Status{Source: p2p.AnySource, Tag: p2p.AnyTag, Cancelled: true}, *q.Status())
+		_, there := c.Probe(1, 3)
+		assert.False(r.T, there, "it has not arrived")
+		a.end(a.payload)
+		assert.False(r.T, other.Done())
+		assert.Equal(r.T, make([]byte, 3000), in[2000:])
+		c.Recv(&next, bytesBuf(in), 1, 3)
+		require.True(r.T, next.Done())
+		assert.Equal(r.T, p2p.Status{Source: 1, Tag: 3, Bytes: 5000}, *next.Status())
+		assert.Equal(r.T, a.payload, in)
+		assert.True(r.T, c.Cancel(&other))
+	})
+}
+
+// A receive whose message can't be taken back takes it with it. The next one is not touched.
 func TestAbandonWhileThePayloadArrives(t *testing.T) {
 	onRank0(t, func(r *ranktest.Rank, c *p2p.Channel) {
 		in, a := make([]byte, 5000), eager(r, 0, 5000)

@@ -673,13 +673,14 @@ func (c *Channel) Withdraw(r *Request) bool {
 }
 
 // Abandon ends a request whose caller gives up (a Ctrl-C inside a wait), so
-// that this process does not write to its buffer any more: pieces that still arrive
+// that this process does not write to its buffer any more: a message that was sent whole is
+// left to the next receive, pieces of others that still arrive
 // are dropped, queued data is copied. A receiver that has the address of a long
 // message may still have it read there.
 func (c *Channel) Abandon(r *Request) {
 	// Pollers are excluded, since another thread may be filling the buffer in a poll.
 	c.p.eng.Exclude(func() {
-		if r.Done() || r.recv && c.Cancel(r) {
+		if r.Done() || r.recv && (c.Cancel(r) || c.p.unmatch(r)) {
 			return
 		}
 		c.p.redirect(r)

@@ -25,6 +25,8 @@ type Net struct {
 	stopped map[int]bool
 	rand    *rand.Rand // decides delays and lack of room
 	sent    map[[2]int]int
+
+	Diverts bool // see fabric.Redirector: the test that has a payload arrive in steps says so
 }
 
 type node struct {
@@ -96,6 +98,8 @@ func (n *node) Name() string                              { return "test" }
 func (n *node) Caps() fabric.Caps                         { return n.net.caps }
 func (n *node) Close() error                              { return nil }
 func (n *node) Connect(peer int) (fabric.Endpoint, error) { return &line{n, n.net.nodes[peer]}, nil }
+func (n *node) Redirect(unsafe.Pointer)                   {}
+func (n *node) Divert(unsafe.Pointer) bool                { return n.net.Diverts }
 func (r *region) Key() fabric.RemoteKey                   { return fabric.RemoteKey{Addr: 0, Key: r.key} }
 func (n *node) Register(p unsafe.Pointer, size int) (fabric.Region, error) {
 	n.net.mu.Lock()

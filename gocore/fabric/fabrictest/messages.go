@@ -426,17 +426,20 @@ func testPlacement(t *testing.T, w *World) {
 	testRedirect(t, from, to, red)
 }
 
-// After Redirect nothing more of a payload is written.
+// After Redirect and Divert nothing more of a payload is written.
 func testRedirect(t *testing.T, from, to *Rank, red fabric.Redirector) {
 	size := to.Caps().MaxShort
 	mem := Memory(t, size)
 	to.Pause()
-	to.StopPolling(func() { red.Redirect(Pointer(mem)) }) // no payload is placed there: no effect
-	open, gone, after, redirected, left := false, false, 0, 0, 0
+	to.StopPolling(func() {
+		red.Redirect(Pointer(mem)) // no payload is placed there: no effect
+		assert.False(t, red.Divert(Pointer(mem)))
+	})
+	open, gone, diverted, after, redirected, left := false, false, false, 0, 0, 0
 	to.OnPlace = func(int, *fabric.Header, int) unsafe.Pointer { open = true; return Pointer(mem) }
 	to.OnDeliver = func(_ int, h *fabric.Header, payload []byte) {
 		after++
-		if gone {
+		if gone && !diverted {
 			assert.Empty(t, payload, "part of it was redirected")
 		} else {
 			assert.Len(t, payload, size)
@@ -467,8 +470,14 @@ func testRedirect(t *testing.T, from, to *Rank, red fabric.Redirector) {
 		if left++; left%2 == 0 {
 			continue
 		}
-		redirected, gone = redirected+1, true
-		to.StopPolling(func() { red.Redirect(Pointer(mem)) })
+		redirected, gone, diverted = redirected+1, true, redirected%2 == 1
+		to.StopPolling(func() {
+			if !diverted {
+				red.Redirect(Pointer(mem))
+			} else if !red.Divert(Pointer(mem)) {
+				t.Error("a payload that is being received is not diverted")
+			}
+		})
 		Fill(mem, 4711)
 		for before := after; after == before && time.Now().Before(end); {
 			to.Poll()
@@ -479,7 +488,7 @@ func testRedirect(t *testing.T, from, to *Rank, red fabric.Redirector) {
 	}
 	require.NoError(t, <-sent)
 	assert.Equal(t, n, after, "each is delivered, also those redirected, which have no payload then")
-	t.Logf("%d of %d messages were redirected on their way", redirected, n)
+	t.Logf("%d of %d messages were redirected or diverted on their way", redirected, n)
 	to.OnPlace, to.OnDeliver = nil, nil
 	to.Resume()
 }

@@ -234,6 +234,18 @@ func (p *pair) divert() {
 	clear(p.scratch[:p.size])
 }
 
+// takeBack is divert with what has arrived. It reports whether that could be read.
+func (p *pair) takeBack() bool {
+	pad := frameBytes(p.size) - headBytes - p.size
+	there, scratch := p.size-max(0, p.rest-pad), p.t.takeScratch()
+	if sys.Touch(func() { copy(scratch, unsafe.Slice((*byte)(p.into), there)) }) != nil {
+		p.t.giveScratch(scratch)
+		return false
+	}
+	p.into, p.scratch = nil, scratch
+	return true
+}
+
 // deliverLong delivers a complete long payload.
 func (p *pair) deliverLong(sink fabric.Sink) {
 	payload, scratch := []byte(nil), p.scratch

@@ -195,14 +195,14 @@ func pollUntil(t *testing.T, r *fabrictest.Rank, s *script, what string, holds f
 	fabrictest.Until(t, what, func() bool { inside(r).Poll(s); return holds() })
 }
 
-// Frames arrive byte by byte, and a payload is redirected half-way.
+// Frames arrive byte by byte, and a payload is redirected or diverted half-way.
 func TestByteByByte(t *testing.T) {
 	r, s, c := raw(t)
 	mem := make([]byte, 2*placeMin)
 	s.place = func(h *fabric.Header, n int) unsafe.Pointer { return unsafe.Pointer(&mem[0]) }
 	long := strings.Repeat("0123456789abcdef", placeMin/16) + "end"
 	half := len(frames(fabric.Header{Kind: 1}, "", "short")) + headBytes + len(long)/2
-	for round, redirect := range []bool{false, true} {
+	for round, change := range []string{"", "redirect", "divert"} {
 		clear(mem)
 		s.payloads, s.headers = nil, nil
 		data := framesFrom(4*round, fabric.Header{Kind: 2}, "", "short", long, "tail")
@@ -211,16 +211,23 @@ func TestByteByByte(t *testing.T) {
 			require.NoError(t, err)
 			for inside(r).Poll(s) == 0 {
 			}
-			if redirect && i+1 == half {
+			switch {
+			case i+1 != half:
+			case change == "redirect":
 				inside(r).Redirect(unsafe.Pointer(&mem[0]))
+			case change == "divert":
+				assert.True(t, inside(r).Divert(unsafe.Pointer(&mem[0])))
+				assert.False(t, inside(r).Divert(unsafe.Pointer(&mem[0])), "it is there no more")
 			}
 		}
 		want := []string{"", "short", long, "tail"}
-		if redirect {
+		if change == "redirect" {
 			want[2] = ""
+		}
+		if change != "" {
 			n := len(long) / 2
 			assert.Equal(t, long[:n], string(mem[:n]))
-			assert.Equal(t, make([]byte, len(mem)-n), mem[n:], "nothing is written after Redirect")
+			assert.Equal(t, make([]byte, len(mem)-n), mem[n:], "nothing is written there after "+change)
 		}
 		assert.Equal(t, want, s.payloads)
 		assert.Equal(t, round+1, s.asked)

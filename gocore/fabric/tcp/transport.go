@@ -372,6 +372,18 @@ func (t *Transport) cool(p *pair) {
 	}
 }
 
+// Divert implements fabric.Redirector.
+func (t *Transport) Divert(mem unsafe.Pointer) (done bool) {
+	for i := range t.pairs {
+		t.pairs[i].eachLane(func(p *pair) {
+			if mem != nil && p.into == mem && !done {
+				done = p.takeBack()
+			}
+		})
+	}
+	return done
+}
+
 // Redirect implements fabric.Redirector.
 func (t *Transport) Redirect(mem unsafe.Pointer) {
 	for i := range t.pairs {

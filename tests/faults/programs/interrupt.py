@@ -3,6 +3,8 @@
 import gc
 import os
 import signal
+import socket
+import threading
 import time
 from collections import Counter
 
@@ -18,6 +20,7 @@ from rankside import (
     signal_after,
     size,
     stamp,
+    until,
     world,
 )
 
@@ -195,6 +198,76 @@ def receive_that_was_interrupted_takes_no_later_message():
     else:
         await_flag("interrupted")
         world.Send(np.full(1, 5.0), dest=1)
+
+
+def _state(pid):
+    with open(f"/proc/{pid}/stat") as stat:
+        return stat.read().rpartition(")")[2].split()[0]
+
+
+def _let_connections_hold(size):
+    """Set the size of the buffers of this process's connections, in bytes."""
+    for fd in os.listdir("/proc/self/fd"):
+        try:
+            with socket.socket(fileno=os.dup(int(fd))) as s:
+                if s.type == socket.SOCK_STREAM and s.family in (socket.AF_INET, socket.AF_INET6):
+                    s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, size)
+                    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * size)
+        except OSError:
+            pass  # it is no socket
+
+
+def message_of_which_a_part_has_come_is_left_to_the_next_receive():
+    n = 130_000
+    other = world.sendrecv(os.getpid(), dest=1 - rank, source=1 - rank)
+    _let_connections_hold(8192)  # less than a message
+    world.Barrier()
+    if rank == 0:
+        await_call(1, "Recv")
+        os.kill(other, signal.SIGSTOP)
+        until(lambda: _state(other) == "T", lambda: "the other rank does not stop")
+        request = world.Isend(np.full(n, 7, np.uint8), dest=1)
+        child = os.fork()
+        if child == 0:  # this process sends nothing more until the other one lets it go on
+            while _state(os.getppid()) != "T":
+                time.sleep(0.01)
+            os.kill(other, signal.SIGCONT)
+            os._exit(0)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        _let_connections_hold(1 << 20)
+        request.Wait()
+        os.waitpid(child, 0)
+        world.Send(np.full(n, 8, np.uint8), dest=1)
+        return
+    a = np.zeros(n, np.uint8)
+
+    def interrupt_it():
+        """Interrupt the receive when a part has come, and nothing more comes."""
+        seen, last = 0, 0
+        while seen < 20:
+            time.sleep(0.01)
+            now = np.count_nonzero(a)
+            seen, last = seen + 1 if now and now == last else 0, now
+        os.kill(os.getpid(), signal.SIGINT)
+
+    watcher = threading.Thread(target=interrupt_it)
+    watcher.start()
+    try:
+        world.Recv(a, source=0)
+    except KeyboardInterrupt:
+        pass
+    else:
+        raise AssertionError("all of the message came at once")
+    watcher.join()
+    part = np.count_nonzero(a)
+    assert 0 < part < n and (a[:part] == 7).all(), part
+    _let_connections_hold(1 << 20)
+    os.kill(other, signal.SIGCONT)
+    for value in (7, 8):
+        b = np.zeros(n, np.uint8)
+        world.Recv(b, source=0)
+        assert (b == value).all(), (value, np.unique(b))
+    assert np.count_nonzero(a) == part
 
 
 def interrupted_send_delivers_its_data_or_nothing():
