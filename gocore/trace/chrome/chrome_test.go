@@ -277,6 +277,59 @@ func TestClocksOfSeveralHosts(t *testing.T) {
 	assert.InDelta(t, 49_950, receive.Dur, 1)
 }
 
+// Three hosts that have compared their clocks badly. Ranks 0 and 1 are on the first.
+func TestNoMessageIsReceivedBeforeItWasSent(t *testing.T) {
+	const lag = 500 // of a message, at least
+	for _, errors := range [][]int64{{0, 0, 0}, {0, 5000, 0}, {0, -5000, 0}, {0, 3000, -9000}, {0, 400, -400}, {7000, -1, 2}} {
+		var sources []Source
+		clock := func(rank int) int64 { return errors[max(0, rank-1)] }
+		number := int64(0)
+		ranks := make([]*recorder, 4)
+		for i := range ranks {
+			ranks[i] = newRecorder(t, i, 4, 100)
+		}
+		for i := range ranks {
+			begin := int64(100_000 + 1000*i)
+			ranks[i].call(callSend, uint64(begin+clock(i)), uint64(begin+clock(i)+10))
+			for j := range ranks {
+				if i != j {
+					number++
+					ranks[i].message(trace.KindSent, number, uint64(begin+clock(i)), int32(j))
+					ranks[j].message(trace.KindReceived, number, uint64(begin+clock(j)+lag), int32(i))
+				}
+			}
+		}
+		for i, r := range ranks {
+			sources = append(sources, Source{Part: r.part, Host: []string{"", "", "a", "b"}[i]})
+		}
+		r := NewOf(sources, 4, 0)
+		require.Len(t, r.messages, 12)
+		for _, m := range r.messages {
+			assert.GreaterOrEqual(t, m.received, m.sent, "%v", errors)
+			assert.LessOrEqual(t, m.received, m.sent+2*lag, "%v", errors)
+		}
+		for _, c := range r.calls {
+			assert.EqualValues(t, 10, c.end-c.begin)
+			assert.InDelta(t, 1000*c.rank, c.begin-r.calls[0].begin, lag, "%v", errors)
+		}
+		assert.InDelta(t, 100_000+errors[0], r.start, lag, "the first host keeps its times")
+	}
+}
+
+// Clocks that have run apart so that no correction fits leave the times as they are.
+func TestClocksThatRunApart(t *testing.T) {
+	a, b := newRecorder(t, 0, 2, 10), newRecorder(t, 1, 2, 10)
+	a.message(trace.KindSent, 1, 1000, 1)
+	b.message(trace.KindReceived, 1, 900, 0)
+	b.message(trace.KindSent, 2, 5000, 0)
+	a.message(trace.KindReceived, 2, 4900, 1)
+	r := NewOf([]Source{{Part: a.part}, {Part: b.part, Host: "b"}}, 2, 0)
+	require.Len(t, r.messages, 2)
+	for _, m := range r.messages {
+		assert.EqualValues(t, -100, m.received-m.sent)
+	}
+}
+
 func TestTimesBeginAtTheOrigin(t *testing.T) {
 	a, b := newRecorder(t, 0, 2, 10), newRecorder(t, 1, 2, 10)
 	a.call(callSend, 5000, 6000)

@@ -18,7 +18,8 @@
 //
 // Times are microseconds since the first event, with three decimals. The ranks' clocks
 // are comparable because all ranks run on one host, or because the hosts have compared their
-// clocks (Source.Shift).
+// clocks (Source.Shift). Hosts that compared them badly, as messages show that are received before they were
+// sent, are moved (clocks.go).
 //
 // otherData has what is no event: the ranks, the numbers of dropped records, windows,
 // and the table as text.

@@ -125,7 +125,7 @@ func New(parts []*trace.Part, ranks int) *Recording {
 func NewOf(sources []Source, ranks int, origin int64) *Recording {
 	r := &Recording{Ranks: ranks, threads: map[int][]uint32{}, dropped: map[int]uint64{}}
 	clocks := map[string]*clock{}
-	seen := map[int]bool{}
+	hosts := map[int]string{} // by rank
 	windows := map[int64]bool{}
 	sent := map[[2]int64]int{} // by rank and number
 	var received []message
@@ -137,7 +137,7 @@ func NewOf(sources []Source, ranks int, origin int64) *Recording {
 		}
 		rank := int(p.Head.Rank)
 		r.Ranks = max(r.Ranks, rank+1)
-		seen[rank] = true
+		hosts[rank] = source.Host
 		c := clocks[source.Host]
 		if c == nil {
 			c = clockOf(sources, source.Host)
@@ -172,11 +172,14 @@ func NewOf(sources []Source, ranks int, origin int64) *Recording {
 		r.messages = append(r.messages, m)
 	}
 	for rank := range r.Ranks {
-		if !seen[rank] {
+		if _, ok := hosts[rank]; !ok {
 			r.absent = append(r.absent, rank)
 		}
 	}
 	slices.SortFunc(r.windows, func(a, b *window) int { return cmp.Compare(a.id, b.id) })
+	if len(clocks) > 1 {
+		r.orderMessages(hosts)
+	}
 	r.relateTimes(origin)
 	return r
 }
