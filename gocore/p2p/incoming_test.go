@@ -209,6 +209,69 @@ func TestResetWhileThePayloadArrives(t *testing.T) {
 	})
 }
 
+// A sender that ends between its announcement and the rest of the data makes the receive fail. The others go on.
+func TestSenderEndsBehindItsAnnouncement(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		onRank0(t, func(r *ranktest.Rank, c *p2p.Channel) {
+			in := make([]byte, 20_000)
+			a := &arrival{r, fabric.Header{Kind: fabric.KindRTS, Flags: p2p.FlagAhead, Src: 1, Tag: 3, A: 7, Len: 20_000}, pattern(1, 5000)}
+			var q, own, last p2p.Request
+			c.Recv(&q, bytesBuf(in), p2p.AnySource, 3)
+			require.Equal(r.T, unsafe.Pointer(&in[0]), a.begin())
+			if copy(in, a.payload); all {
+				a.end(in[:5000])
+			}
+			require.False(r.T, q.Done())
+			require.NoError(r.T, c.Check(&q))
+			r.End(1)
+			r.Until(func() bool { return r.Engine.Gone(1) }, nil)
+			require.ErrorContains(r.T, c.Check(&q), "rank 1")
+			c.Abandon(&q)
+			c.Send(&own, p2p.Standard, bytesBuf([]byte("own")), 0, 3)
+			c.Recv(&last, bytesBuf(in[:3]), p2p.AnySource, 3)
+			wait(r, c, &own, &last)
+			assert.Equal(r.T, "own", string(in[:3]))
+			assert.Zero(r.T, r.P2P.PendingSends())
+		})
+	}
+}
+
+// A receive that is given up when more of its message has been asked for has the rest discarded, wherever it is. The sender is done with
+// the message, and those that follow are right.
+func TestAbandonOfDataThatWasAskedFor(t *testing.T) {
+	const size, rounds, limit = 50_000, 100, 64 << 10
+	ranktest.RunNet(t, 2, fabric.Caps{}, func(r *ranktest.Rank) {
+		r.P2P.SetCreditLimit(limit)
+		c := r.P2P.Open(0, r.Rank, r.World)
+		for round := range rounds {
+			var s, q, next p2p.Request
+			if r.Rank == 1 {
+				c.Send(&s, p2p.Standard, bytesBuf(pattern(round, size)), 0, 3)
+				c.Send(&next, p2p.Standard, bytesBuf(pattern(round+1, size)), 0, 4)
+				wait(r, c, &s, &next)
+				continue
+			}
+			in, after := make([]byte, size), make([]byte, size)
+			c.Recv(&q, bytesBuf(in), 1, 3)
+			r.Until(func() bool { return q.Peer() == 1 && !c.Posted(&q) }, nil)
+			for range round % 5 {
+				r.Engine.Poll()
+			}
+			c.Abandon(&q)
+			whole := q.Done()
+			had := append([]byte(nil), in...)
+			c.Recv(&next, bytesBuf(after), 1, 4)
+			wait(r, c, &next)
+			require.Equal(r.T, pattern(round+1, size), after)
+			require.Equal(r.T, had, in, "nothing is written after Abandon")
+			if whole {
+				require.Equal(r.T, pattern(round, size), in)
+			}
+		}
+		r.Until(func() bool { return r.P2P.PendingSends() == 0 && r.P2P.Owed(1-r.Rank) <= limit/4 }, nil)
+	})
+}
+
 // The beginning of a long message comes with its announcement, which may be matched before or afterwards, by a buffer that
 // has room for all of the message, for this part, or for less.
 func TestDataAhead(t *testing.T) {
