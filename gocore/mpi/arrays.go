@@ -1,9 +1,11 @@
 package mpi
 
 import (
+	"os"
 	"sync"
 
 	"gormapy/gocore/arena"
+	"gormapy/gocore/check/events"
 	"gormapy/gocore/settings"
 )
 
@@ -14,7 +16,12 @@ var Arrays = sync.OnceValue(func() *arena.Pool { return arena.NewPool(settings.S
 const leastArray = 4096
 
 // ArraysFrom returns the size in bytes from which on arrays are in the pool.
-func ArraysFrom() uint64 { return max(settings.SharedArraysFrom.Bytes(), leastArray) }
+func ArraysFrom() uint64 {
+	if os.Getenv(events.EnvStream) != "" {
+		return 1 // each array has pages of its own, which can be watched
+	}
+	return max(settings.SharedArraysFrom.Bytes(), leastArray)
+}
 
 // SharedArrays reports whether the user has the arrays of all threads made in the pool.
 func SharedArrays() bool { return settings.SharedArrays.On() }

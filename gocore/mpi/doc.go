@@ -12,6 +12,6 @@
 // The protocol of the collective reset is in the comment of Reset, that of words in
 // word.go.
 //
-// It may import agent, agreement, arena, boot, boot/store, coll, dtype, engine, errs, fabric, fabric/registry, home,
+// It may import agent, agreement, arena, boot, boot/store, check/events, coll, dtype, engine, errs, fabric, fabric/registry, home,
 // job, log, monitor, mpiio, op, p2p, rma, settings, sys, sys/atom, trace and trace/chrome.
 package mpi

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gormapy/gocore/check/events"
 	"gormapy/gocore/coll"
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
@@ -163,8 +164,8 @@ var empty = Status{Source: p2p.AnySource, Tag: p2p.AnyTag}
 // frees it.
 func (r *Request) finish(h int64, st *Status) Code {
 	code := r.outcome(st)
-	if recording := trace.On(); recording != nil {
-		r.record(recording)
+	if recording, checked := trace.On(), events.On(); recording != nil || checked != nil {
+		r.record(recording, checked)
 	}
 	if r.persistent {
 		r.deactivate()
@@ -193,8 +194,8 @@ func (r *Request) deactivate() {
 	}
 }
 
-// record records in a trace that a message was received.
-func (r *Request) record(p *trace.Part) {
+// record records in a trace, and tells a checker, that a message was received.
+func (r *Request) record(p *trace.Part, checked *events.Stream) {
 	if j, ok := r.op.(*joined); ok {
 		r = j.recv
 	}
@@ -202,7 +203,12 @@ func (r *Request) record(p *trace.Part) {
 		return
 	}
 	if s := r.Request.Status(); !s.Cancelled && s.Err == nil || s.Err != nil && s.Err.Class == errs.Truncate {
-		p.Received(r.Number(), r.ch.Ctx, r.Peer(), s.Tag, s.Bytes)
+		if p != nil {
+			p.Received(r.Number(), r.ch.Ctx, r.Peer(), s.Tag, s.Bytes)
+		}
+		if checked != nil {
+			checked.Write(events.Received, int64(r.Number()), int64(r.Peer()))
+		}
 	}
 }
 

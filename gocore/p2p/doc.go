@@ -33,5 +33,5 @@
 // job: older ones are dropped on arrival, newer ones (the sender has passed the
 // collective reset before this rank) are kept until this rank passes it too.
 //
-// It may import choice, dtype, engine, errs, fabric, job, sys and trace.
+// It may import check/events, choice, dtype, engine, errs, fabric, job, sys and trace.
 package p2p

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"gormapy/gocore/check/events"
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
@@ -207,6 +208,12 @@ func (c *Channel) send(r *Request, mode Mode, b Buf, dest, tag int, l Label) {
 	}
 	if recording := trace.On(); recording != nil && !c.q.internal {
 		h.Aux = recording.Sent(c.Ctx, to, tag, n)
+	}
+	if checked := events.On(); checked != nil && !c.q.internal {
+		if h.Aux == 0 {
+			h.Aux = trace.Number()
+		}
+		checked.Write(events.Sent, int64(h.Aux), int64(to))
 	}
 	limit := c.p.eng.MaxEager(to, EagerLimit)
 	if n <= limit && c.p.charge(r, to, n) {

@@ -159,13 +159,19 @@ func (p *Part) Waited(begin uint64, call uint32, peer, tag int) {
 	}
 }
 
-// Sent records that a message of n bytes to the world rank peer was sent, and
-// returns its number.
-func (p *Part) Sent(ctx uint32, peer, tag, n int) uint32 {
+// Number returns a number for a message; 0 is none.
+func Number() uint32 {
 	number := numbers.Add(1)
 	if number == 0 {
 		number = numbers.Add(1)
 	}
+	return number
+}
+
+// Sent records that a message of n bytes to the world rank peer was sent, and
+// returns its number.
+func (p *Part) Sent(ctx uint32, peer, tag, n int) uint32 {
+	number := Number()
 	p.message(KindSent, number, ctx, peer, tag, n)
 	return number
 }
