@@ -11,7 +11,7 @@
 //	devices    device ibverbs libfabric
 //	contracts  fabric job
 //	data       op dtype agreement
-//	system     arena workers choice trace/chrome trace log settings errs seal handshake sys/atom sys
+//	system     arena workers choice check check/events trace/chrome trace log settings errs seal handshake sys/atom sys
 //
 // The comment of each package says what it is for, where its protocol is written
 // down, and what it may import; the test in this folder compares that with the

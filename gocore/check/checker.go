@@ -1,0 +1,297 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"gormapy/gocore/check/events"
+)
+
+// Checker reads the streams of a job's ranks and finds what is wrong.
+type Checker struct {
+	streams    []*source
+	ranks      []*rank
+	threads    []*thread
+	comms      map[string]*comm
+	windows    map[string][]*window
+	messages   map[[2]int64]clock
+	numbers    int // of collectives
+	freedParts []freedPart
+
+	findings map[string]*Finding
+	order    []*Finding
+	tell     func(*Finding)
+	answer   func(mark int64)
+	Unclear  int // how many conflicts there would be if accesses of which only the pages are known were of all their bytes
+
+	stop atomic.Bool
+	done chan struct{}
+}
+
+// source is a stream, and the event of it that is to be processed next.
+type source struct {
+	*events.Stream
+	next  *events.Event
+	after int64 // without one: later events have later times
+	ended atomic.Bool
+	over  bool // it has ended, and all has been read
+}
+
+// New returns a checker for the ranks that write to the streams. It calls tell for each new finding, and answer for each mark.
+func New(streams []*events.Stream, tell func(*Finding), answer func(mark int64)) *Checker {
+	c := &Checker{comms: map[string]*comm{}, windows: map[string][]*window{}, messages: map[[2]int64]clock{},
+		findings: map[string]*Finding{}, tell: tell, answer: answer, done: make(chan struct{})}
+	for i, s := range streams {
+		c.streams = append(c.streams, &source{Stream: s})
+		c.ranks = append(c.ranks, newRank(i))
+	}
+	return c
+}
+
+func newRank(number int) *rank {
+	return &rank{number: number, threads: map[uint32]*thread{}, sites: map[uint32]*site{}, comms: map[int64]*comm{}, windows: map[int64]*window{},
+		types: map[int64]*shape{}, ops: map[int64]*operation{}, colls: map[int64]*collective{}, syncSends: map[int64]*rank{}, defined: map[string]int{}, keys: map[int64]clock{}}
+}
+
+const (
+	busyPause = 200 * time.Microsecond
+	idlePause = 5 * time.Millisecond
+)
+
+// Run processes events until Finish is called and all has been read.
+func (c *Checker) Run() {
+	defer close(c.done)
+	pause := busyPause
+	for {
+		n := c.advance()
+		if n > 0 {
+			pause = busyPause
+			continue
+		}
+		if c.stop.Load() && c.allOver() {
+			return
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, idlePause)
+	}
+}
+
+// Ended says that a rank has ended: nothing more is written to its stream.
+func (c *Checker) Ended(rank int) { c.streams[rank].ended.Store(true) }
+
+// Finish waits until all has been read of ranks that have all ended. If they were stuck, it looks for what they have waited for.
+func (c *Checker) Finish(stuck bool) []*Finding {
+	for i := range c.streams {
+		c.Ended(i)
+	}
+	c.stop.Store(true)
+	<-c.done
+	for _, r := range c.ranks {
+		c.settle(r, false)
+	}
+	if stuck {
+		c.leftovers()
+	}
+	return c.order
+}
+
+func (c *Checker) allOver() bool {
+	return !slices.ContainsFunc(c.streams, func(s *source) bool { return !s.over })
+}
+
+// advance processes the events that are known to be the next ones, and returns how many.
+func (c *Checker) advance() (n int) {
+	for {
+		var first *source
+		bound := int64(highest)
+		for _, s := range c.streams {
+			if s.next == nil && !s.over {
+				ended := s.ended.Load() // before it is read
+				s.next, s.after = s.Next()
+				if s.next == nil && ended {
+					s.over = true
+				}
+			}
+			switch {
+			case s.next != nil:
+				if first == nil || s.next.Time < first.next.Time {
+					first = s
+				}
+			case !s.over:
+				bound = min(bound, s.after)
+			}
+		}
+		if first == nil || first.next.Time > bound {
+			return n
+		}
+		e := first.next
+		first.next = nil
+		c.process(c.ranks[slices.Index(c.streams, first)], e)
+		n++
+	}
+}
+
+// thread returns the thread of an event. A new one knows what the rank's other threads know: who started it is not known.
+func (c *Checker) thread(r *rank, e *events.Event) *thread {
+	t := r.threads[e.Thread]
+	if t == nil {
+		t = &thread{rank: r, index: len(c.threads)}
+		if e.Kind != events.Acquire {
+			for _, other := range r.threads {
+				t.clock.join(other.clock)
+			}
+		}
+		r.threads[e.Thread] = t
+		c.threads = append(c.threads, t)
+	}
+	if n := t.index + 1; n > len(t.clock) {
+		t.clock = append(t.clock, make(clock, n-len(t.clock))...)
+	}
+	t.clock[t.index]++
+	return t
+}
+
+func (c *Checker) process(r *rank, e *events.Event) {
+	c.settle(r, e.Kind == events.OpFailed)
+	if e.Kind < events.Op {
+		c.define(r, e)
+		return
+	}
+	t := c.thread(r, e)
+	w := e.Words
+	switch e.Kind {
+	case events.Op:
+		c.operation(t, e)
+	case events.OpValue:
+		c.fetched(t, w[0], w[1], w[2])
+	case events.OpFailed:
+		if o := r.pendingOperation(w[0]); o != nil {
+			c.withdraw(o)
+		}
+	case events.Sync:
+		c.synchronize(t, e)
+	case events.Sent:
+		c.messages[[2]int64{int64(r.number), w[0]}] = t.clock.clone()
+	case events.Received:
+		key := [2]int64{w[1], w[0]}
+		t.clock.join(c.messages[key])
+		delete(c.messages, key)
+	case events.Coll:
+		c.collective(t, e)
+	case events.ReqDone:
+		c.completed(t, w[0])
+	case events.Release:
+		known := r.keys[w[0]]
+		known.join(t.clock)
+		r.keys[w[0]] = known
+	case events.Acquire:
+		t.clock.join(r.keys[w[0]])
+	case events.Access:
+		c.localAccess(t, e)
+	case events.Misuse:
+		c.misuse(t, e)
+	case events.End:
+		r.ended = true
+		c.atEnd(t, e)
+	case events.Mark:
+		c.answer(w[0])
+	case events.Exempt:
+		t.exempt = w[0] != 0
+	case events.Receiving:
+		r.receiving.join(t.clock)
+	case events.SyncSent:
+		if w[1] != 0 {
+			r.syncSends[w[1]] = c.ranks[w[0]]
+		} else {
+			t.clock.join(c.ranks[w[0]].receiving)
+		}
+	case events.Done:
+		c.finishOne(t, w[0])
+	case events.Notify:
+		if win := t.windows[w[0]]; win != nil {
+			known := win.notes[[2]int64{w[1], w[2]}]
+			known.join(t.clock)
+			win.notes[[2]int64{w[1], w[2]}] = known
+		}
+	case events.Notified:
+		if win := t.windows[w[0]]; win != nil {
+			t.clock.join(win.notes[[2]int64{int64(r.number), w[1]}])
+			win.parts[r.number].sync(t)
+		}
+	case events.Gone:
+		c.freed(t, e)
+	case events.Attach:
+		c.attach(t, e)
+	}
+}
+
+func (c *Checker) define(r *rank, e *events.Event) {
+	w := e.Words
+	switch e.Kind {
+	case events.DefSite:
+		f := append(strings.Split(e.Text, "\x00"), make([]string, 8)...)
+		r.sites[uint32(w[0])] = &site{line: int(w[1]), file: f[0], call: f[1], text: f[2], function: f[3], winName: f[4], origin: f[5], result: f[6], compare: f[7]}
+	case events.DefComm:
+		key := fmt.Sprint(w[1:])
+		if c.comms[key] == nil {
+			m := &comm{key: key, calls: map[int]int{}, open: map[int]*collective{}}
+			for _, rank := range w[2:] {
+				m.ranks = append(m.ranks, int(rank))
+			}
+			c.comms[key] = m
+		}
+		r.comms[w[0]] = c.comms[key]
+	case events.DefWin:
+		c.defineWindow(r, w, e.Text, r.sites[e.Site])
+	case events.DefType:
+		s := &shape{extent: w[1], basic: w[2], element: w[3]}
+		for rest := w[4:]; len(rest) >= 2; rest = rest[2:] {
+			s.parts = append(s.parts, [2]int64{rest[0], rest[1]})
+			s.size += rest[1]
+		}
+		r.types[w[0]] = s
+	case events.DefShared:
+		// The part of another rank at an address of this one: accesses there are to the owner's memory.
+		if win := r.windows[w[0]]; win != nil {
+			r.mapped = append(r.mapped, mapping{win: win, owner: int(w[1]), address: w[2], bytes: w[3]})
+		}
+	}
+}
+
+func (c *Checker) defineWindow(r *rank, w []int64, name string, made *site) {
+	m := r.comms[w[6]]
+	if m == nil {
+		return
+	}
+	key := fmt.Sprint(w[1], m.key)
+	n := r.defined[key]
+	r.defined[key]++
+	if n == len(c.windows[key]) {
+		c.windows[key] = append(c.windows[key], &window{key: fmt.Sprint(key, "#", n), name: name, flavor: w[2], comm: m, parts: map[int]*part{},
+			locks: map[int]*lock{}, fences: map[int]int{}, barrier: map[int]*collective{}, atomics: map[place]*element{}, notes: map[[2]int64]clock{}})
+	}
+	win := c.windows[key][n]
+	win.parts[r.number] = &part{base: w[3], bytes: w[4], unit: w[5], epochs: map[int]epoch{}, exposed: map[int][]*exposure{}, attached: map[int64]int64{}, made: made}
+	r.windows[w[0]] = win
+}
+
+// mapping is a part of a shared window where a rank that does not own it sees it.
+type mapping struct {
+	win            *window
+	owner          int
+	address, bytes int64
+}
+
+// WriteJSON writes a finding as a line.
+func WriteJSON(to io.Writer, f any) error {
+	text, err := json.Marshal(f)
+	if err == nil {
+		_, err = to.Write(append(text, '\n'))
+	}
+	return err
+}

@@ -1,0 +1,166 @@
+package check
+
+// The operations of accumulates, as gormapy/check/kinds.py numbers them; others have larger numbers.
+const (
+	OpNone    = 0
+	OpReplace = 1
+	OpSum     = 2
+	OpSwap    = 3 // of Compare_and_swap
+)
+
+const (
+	Put            = 0
+	Get            = 1
+	Accumulate     = 2
+	GetAccumulate  = 3
+	FetchAndOp     = 4
+	CompareAndSwap = 5
+)
+
+// add checks an access against earlier ones to the same memory, and keeps it for later ones. known is what the thread
+// knows when the access begins.
+func (c *Checker) add(b *access, known clock) {
+	memory := &b.owner.memory
+	memory.over(b.runs.start, b.runs.end(), func(a *access) bool {
+		before := a.before(known)
+		if before && b.covers(a) {
+			return false
+		}
+		if a.op != nil && a.op == b.op || !(a.writes || b.writes) || a.op == nil && a.by == b.by {
+			return true
+		}
+		if before && !c.outOfSync(a, b) {
+			return true
+		}
+		if from, to := a.runs.overlap(b.runs); from < to && (a.inexact || b.inexact) {
+			c.Unclear++
+		} else if from < to {
+			c.judge(a, b, known, before, from, to)
+		}
+		return true
+	})
+	memory.add(b)
+	c.sweep(memory)
+}
+
+// covers reports whether every access that conflicts with a, which was complete before b, conflicts with b, too.
+func (b *access) covers(a *access) bool {
+	return a.runs == b.runs && a.by == b.by && a.role == b.role && a.writes == b.writes && a.atomic == b.atomic && a.accOp == b.accOp && a.basic == b.basic
+}
+
+// atomicTo reports whether two updates are atomic to each other; contested, whether opinions differ.
+func (a *access) atomicTo(b *access) (yes, contested bool) {
+	if a.basic == 0 || a.basic != b.basic || (a.runs.start-b.runs.start)%max(a.size, 1) != 0 {
+		return false, false
+	}
+	if a.accOp == b.accOp || a.accOp == OpNone || b.accOp == OpNone || a.by.rank == b.by.rank {
+		return true, false
+	}
+	swap := func(op int64) bool { return op == OpSwap || op == OpReplace }
+	if swap(a.accOp) && swap(b.accOp) {
+		return true, false
+	}
+	return false, swap(a.accOp) || swap(b.accOp)
+}
+
+// judge finds out whether two accesses to the same bytes are a race, and of which class. before: a was complete before b.
+func (c *Checker) judge(a, b *access, known clock, before bool, from, to int64) {
+	contested := false
+	var class Class
+	switch {
+	case before:
+		class = WinsyncMissing
+	case a.op == nil && b.op == nil:
+		if a.by.rank == b.by.rank {
+			return // threads of one rank: the program's own affair
+		}
+		class = SharedAccess
+		if known.has(a.at) {
+			class = WinsyncMissing
+		}
+	case a.by.rank != b.by.rank && a.role != far && b.role == far || a.role == far && b.role != far && a.by.rank != b.by.rank:
+		// a rank uses bytes of its part that another one accesses, itself or in its own operation
+		class = LocalAccess
+		if a.role == far && known.has(a.at) {
+			class = FlushMissing
+		}
+		if a.by.rank != a.owner && b.by.rank != a.owner {
+			class = SharedAccess
+		}
+	case a.role == reads || a.role == compares:
+		class = OriginReuse
+	case a.role == fills || b.role == fills:
+		class = ResultEarly
+	case b.role == reads || b.role == compares:
+		class = OriginReuse
+	case a.atomic && b.atomic:
+		yes, doubt := a.atomicTo(b)
+		if yes {
+			return
+		}
+		class, contested = AccumulateMix, doubt
+	case a.op != nil && b.op != nil && a.by.rank == b.by.rank:
+		class = SameOriginOrder
+	case a.op != nil && known.has(a.at) && a.by.rank != b.by.rank:
+		class = FlushMissing
+	case a.op != nil && b.op != nil:
+		class = TargetConflict
+	default:
+		class = LocalAccess
+	}
+	c.race(class, a, b, from, to, contested)
+}
+
+// outOfSync reports whether an access that is before another one is not visible to it for lack of Sync: both are direct
+// accesses to a shared window by different ranks.
+func (c *Checker) outOfSync(a, b *access) bool {
+	if a.op != nil || b.op != nil || a.by.rank == b.by.rank || a.win == nil || a.win != b.win {
+		return false
+	}
+	from, to := a.win.parts[a.by.number], a.win.parts[b.by.number]
+	if from == nil || to == nil || len(to.syncs) == 0 {
+		return true
+	}
+	last := to.syncs[len(to.syncs)-1]
+	for i := len(from.syncs) - 1; i >= 0; i-- {
+		s := from.syncs[i]
+		if !s.known.has(a.at) {
+			break
+		}
+		if last.known.has(s.at) {
+			return false
+		}
+	}
+	return true
+}
+
+// enough is how many accesses to a rank's memory are kept before those are looked for that all threads know of.
+const enough = 4096
+
+// sweep removes accesses that every thread knows to be complete: nothing can conflict with them any more.
+func (c *Checker) sweep(memory *space) {
+	if memory.n < max(enough, 2*memory.swept) {
+		return
+	}
+	var all clock
+	for _, t := range c.threads {
+		if t.rank.ended {
+			continue
+		}
+		if all == nil {
+			all = t.clock.clone()
+			continue
+		}
+		for i := range all {
+			if i >= len(t.clock) {
+				all[i] = 0
+			} else {
+				all[i] = min(all[i], t.clock[i])
+			}
+		}
+	}
+	memory.keep(func(a *access) bool {
+		return !a.before(all) || a.win != nil && a.win.flavor == flavorShared && a.op == nil
+	})
+	memory.swept = memory.n
+}
