@@ -25,6 +25,7 @@
 
    Handlers are called with the GIL or, by some libraries, without. Only the pool's lock matters to them. */
 #include "raw.h"
+#include "watch.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -111,6 +112,7 @@ static void *array_realloc(void *ctx, void *p, size_t n) {
   if (may_be_ours(p)) {
     if (gm_forked) return resize_inherited(s, p, n);
     int ours = 0;
+    watch_freed(p, 1);
     void *to = gm_array_resize(p, n, &ours);
     if (to) return to;
     if (ours) { /* the pool is full */
@@ -128,6 +130,7 @@ static void array_free(void *ctx, void *p, size_t n) {
       madvise(p, n & ~(size_t)(sysconf(_SC_PAGESIZE) - 1), MADV_DONTNEED);
       return;
     }
+    if (!gm_forked) watch_freed(p, n);
     if (!gm_forked && gm_array_free(p)) return;
   }
   s->behind->free(s->behind->ctx, p, n);

@@ -569,6 +569,9 @@ func gm_initialized() i32 { return yes(mpi.Initialized()) }
 //export gm_trace_head
 func gm_trace_head() unsafe.Pointer { return mpi.TraceAddress() }
 
+//export gm_check_stream
+func gm_check_stream() unsafe.Pointer { return mpi.CheckStream() }
+
 //export gm_trace_define
 func gm_trace_define(handle i64, window i32) { mpi.TraceDefine(int64(handle), window != 0) }
 

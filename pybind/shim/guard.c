@@ -19,7 +19,7 @@
    Nothing here costs the copy more than a few instructions; without an implementation for
    the processor the copy is not guarded. guarded_copy may be called with the GIL or without,
    program_copy with it. */
-#include "shim.h" /* Python.h asks for GNU's extensions, which registers in a context are */
+#include "watch.h" /* Python.h asks for GNU's extensions, which registers in a context are */
 
 #include <link.h>
 #include <signal.h>
@@ -119,6 +119,7 @@ static void on_fault(int sig, siginfo_t *info, void *context) {
   ucontext_t *c = context;
   uintptr_t sp = (uintptr_t)gm_guard_sp, pc = (uintptr_t)PC(c), address = (uintptr_t)info->si_addr;
   int sent = info->si_code <= 0, i = sig == SIGBUS; /* sent: by kill or raise, there is no address */
+  if (sig == SIGSEGV && !sent && watch_fault(info, context, pc >= object_from && pc < object_to)) return;
   if (sp && !sent && sp - (uintptr_t)SP(c) < COPY_STACK) {
     fault_address = info->si_addr;
     SP(c) = sp;

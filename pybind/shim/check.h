@@ -1,0 +1,26 @@
+/* Writing events for mpiexec --check: see gocore/check/events/doc.go, which has the protocol. agree.go compares the
+   layout with Go's. */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include "shim.h"
+
+/* events.head */
+typedef struct {
+  uint64_t magic;
+  uint32_t version, pad0;
+  uint64_t capacity, pad1[5];
+  uint64_t written;
+  uint32_t lock, pad2;
+  uint64_t pad3[6];
+  uint64_t read, pad4[7];
+} check_head;
+
+enum { CHECK_DATA_AT = 4096, CHECK_HEAD_BYTES = 24, CHECK_MOST_WORDS = 512, CHECK_GONE = 23 };
+
+extern PyMethodDef check_methods[];
+
+/* Tells the checker that nobody uses this memory any more. */
+void check_gone(int64_t address, int64_t bytes);
+
+#endif

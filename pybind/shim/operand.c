@@ -1,0 +1,330 @@
+/* The memory operand of x86-64 instructions, as far as compilers and the C library use them to load and store: moves, arithmetic and
+   comparisons of general and vector registers, with masks, and REP MOVS and STOS. An instruction whose length of operand is
+   not known here counts as one byte.
+
+   References: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapters 2 (formats, ModRM, VEX, EVEX) and appendix A
+   (opcode maps); volume 1, chapter 13 (XSAVE). */
+#define _GNU_SOURCE
+#include "operand.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <string.h>
+#include <ucontext.h>
+
+static unsigned mask_offset, high_offset; /* of the mask registers and the upper halves of YMM, in the XSAVE area */
+
+void operand_setup(void) {
+  unsigned a, b, c, d;
+  if (__get_cpuid_count(13, 2, &a, &b, &c, &d) && a) high_offset = b;
+  if (__get_cpuid_count(13, 5, &a, &b, &c, &d) && a) mask_offset = b;
+}
+
+/* What has been read of an instruction. */
+typedef struct {
+  const uint8_t *p;
+  const ucontext_t *context;
+  int rex_w, rex_r, rex_x, rex_b, size16, f2, f3;
+  int vex, evex, map, pp, length; /* length: of the vector, in bytes */
+  int mask, broadcast, vvvv;
+  uint8_t opcode;
+} instruction;
+
+static int64_t reg(const instruction *i, int number) {
+  static const int order[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+                              REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+  return i->context->uc_mcontext.gregs[order[number]];
+}
+
+static void prefixes(instruction *i) {
+  for (;; i->p++) switch (*i->p) {
+      case 0x66:
+        i->size16 = 1;
+        break;
+      case 0xf2:
+        i->f2 = 1;
+        break;
+      case 0xf3:
+        i->f3 = 1;
+        break;
+      case 0x2e:
+      case 0x36:
+      case 0x3e:
+      case 0x26:
+      case 0xf0:
+        break;
+      default:
+        return;
+    }
+}
+
+static void format(instruction *i) {
+  static const int lengths[] = {16, 32, 64, 64};
+  prefixes(i);
+  uint8_t b = *i->p;
+  if (b == 0xc5) { /* VEX, two bytes */
+    i->vex = 1, i->map = 1;
+    i->rex_r = !(i->p[1] & 0x80);
+    i->vvvv = ~(i->p[1] >> 3) & 15, i->length = lengths[i->p[1] >> 2 & 1], i->pp = i->p[1] & 3;
+    i->opcode = i->p[2], i->p += 3;
+  } else if (b == 0xc4) {
+    i->vex = 1;
+    i->rex_r = !(i->p[1] & 0x80), i->rex_x = !(i->p[1] & 0x40), i->rex_b = !(i->p[1] & 0x20), i->map = i->p[1] & 31;
+    i->rex_w = i->p[2] >> 7, i->vvvv = ~(i->p[2] >> 3) & 15, i->length = lengths[i->p[2] >> 2 & 1], i->pp = i->p[2] & 3;
+    i->opcode = i->p[3], i->p += 4;
+  } else if (b == 0x62) {
+    i->vex = i->evex = 1;
+    i->rex_r = !(i->p[1] & 0x80), i->rex_x = !(i->p[1] & 0x40), i->rex_b = !(i->p[1] & 0x20), i->map = i->p[1] & 7;
+    i->rex_w = i->p[2] >> 7, i->pp = i->p[2] & 3;
+    i->length = lengths[i->p[3] >> 5 & 3], i->broadcast = i->p[3] >> 4 & 1, i->mask = i->p[3] & 7;
+    i->opcode = i->p[4], i->p += 5;
+  } else {
+    if ((b & 0xf0) == 0x40) {
+      i->rex_w = b >> 3 & 1, i->rex_r = b >> 2 & 1, i->rex_x = b >> 1 & 1, i->rex_b = b & 1;
+      b = *++i->p;
+    }
+    i->pp = i->f3 ? 2 : i->f2 ? 3 : i->size16;
+    if (b == 0x0f) {
+      i->map = 1, b = *++i->p;
+      if (b == 0x38 || b == 0x3a) i->map = b == 0x38 ? 2 : 3, b = *++i->p;
+    }
+    i->opcode = b, i->p++;
+    i->length = 16;
+  }
+}
+
+/* The bytes of the operand of an instruction with vector registers; also of those of SSE. */
+static int vector_bytes(const instruction *i) {
+  int n = i->length, element = i->rex_w ? 8 : 4;
+  if (i->broadcast) return element;
+  if (i->map == 1) switch (i->opcode) {
+      case 0x10:
+      case 0x11:
+      case 0x51:
+      case 0x58:
+      case 0x59:
+      case 0x5c:
+      case 0x5d:
+      case 0x5e:
+      case 0x5f:
+      case 0xc2:
+        return i->pp == 2 ? 4 : i->pp == 3 ? 8 : n;
+      case 0x12:
+      case 0x16:
+        return i->pp > 1 ? (i->pp == 3 && n == 16 ? 8 : n) : 8;
+      case 0x13:
+      case 0x17:
+      case 0xd6:
+        return 8;
+      case 0x2a:
+      case 0x2c:
+      case 0x2d:
+        return i->opcode == 0x2a ? (i->pp > 1 ? element : 8) : i->pp == 2 ? 4 : 8;
+      case 0x2e:
+      case 0x2f:
+        return i->pp == 1 ? 8 : 4;
+      case 0x5a:
+        return i->pp == 2 ? 4 : i->pp == 3 ? 8 : i->pp == 0 ? n / 2 : n;
+      case 0x5b:
+        return n;
+      case 0x6e:
+        return element;
+      case 0x7e:
+        return i->pp == 2 ? 8 : element;
+      case 0x6f:
+      case 0x7f:
+        return i->pp || i->vex ? n : 8;
+      case 0xe6:
+        return i->pp == 2 ? n / 2 : n;
+      case 0xc4:
+        return 2;
+      default:
+        return i->pp || i->vex || i->opcode < 0x60 || i->opcode == 0xc6 ? n : 8;
+    }
+  if (i->map == 2) switch (i->opcode) {
+      case 0x18:
+      case 0x58:
+        return 4;
+      case 0x19:
+      case 0x59:
+        return 8;
+      case 0x1a:
+      case 0x5a:
+        return 16;
+      case 0x1b:
+      case 0x5b:
+        return 32;
+      case 0x78:
+        return 1;
+      case 0x79:
+        return 2;
+      case 0x20:
+      case 0x23:
+      case 0x25:
+      case 0x30:
+      case 0x33:
+      case 0x35:
+      case 0x13:
+        return n / 2;
+      case 0x21:
+      case 0x24:
+      case 0x31:
+      case 0x34:
+        return n / 4;
+      case 0x22:
+      case 0x32:
+        return n / 8;
+      case 0xf0:
+      case 0xf1:
+        return i->rex_w ? 8 : i->size16 ? 2 : 4; /* MOVBE */
+      default:
+        return i->opcode >= 0x96 && i->opcode <= 0xbf && (i->opcode & 9) == 9 ? element : n; /* FMA of scalars */
+    }
+  switch (i->opcode) { /* map 3 */
+    case 0x18:
+    case 0x19:
+    case 0x38:
+    case 0x39:
+      return 16;
+    case 0x1a:
+    case 0x1b:
+    case 0x3a:
+    case 0x3b:
+      return 32;
+    case 0x1d:
+      return n / 2;
+    case 0x14:
+    case 0x20:
+      return 1;
+    case 0x15:
+      return 2;
+    case 0x16:
+    case 0x17:
+    case 0x22:
+    case 0x21:
+      return element;
+    case 0x0a:
+      return 4;
+    case 0x0b:
+      return 8;
+    default:
+      return n;
+  }
+}
+
+static int general_bytes(const instruction *i) {
+  int n = i->rex_w ? 8 : i->size16 ? 2 : 4;
+  if (i->map == 1) switch (i->opcode) {
+      case 0xb6:
+      case 0xbe:
+      case 0xb0:
+      case 0xc0:
+        return 1;
+      case 0xb7:
+      case 0xbf:
+        return 2;
+      default:
+        return i->opcode >= 0x90 && i->opcode <= 0x9f ? 1 : n;
+    }
+  if (i->opcode == 0x63) return 4;
+  if (i->opcode >= 0xd8 && i->opcode <= 0xdf) return i->opcode & 4 ? 8 : 4; /* x87, but for long double */
+  return i->opcode & 1 ? n : 1;
+}
+
+/* Whether map 1 of instructions without VEX has vector registers there. */
+static int has_vectors(uint8_t opcode) {
+  return opcode >= 0x10 && opcode <= 0x17 || opcode >= 0x28 && opcode <= 0x2f || opcode >= 0x50 && opcode <= 0x7f ||
+         opcode >= 0xc2 && opcode <= 0xc6 && opcode != 0xc3 || opcode >= 0xd0;
+}
+
+/* The address of the operand that ModRM names, 0 if it names none. */
+static uintptr_t effective(instruction *i, int bytes, int immediate) {
+  uint8_t modrm = *i->p++;
+  int mod = modrm >> 6, rm = modrm & 7;
+  if (mod == 3) return 0;
+  int64_t at = 0;
+  if (rm == 4) {
+    uint8_t sib = *i->p++;
+    int index = (sib >> 3 & 7) | i->rex_x << 3, base = sib & 7;
+    if (index != 4) at += reg(i, index) << (sib >> 6);
+    if (base == 5 && mod == 0) {
+      int32_t disp;
+      memcpy(&disp, i->p, 4);
+      return (uintptr_t)(at + disp);
+    }
+    at += reg(i, base | i->rex_b << 3);
+  } else if (rm == 5 && mod == 0) {
+    int32_t disp;
+    memcpy(&disp, i->p, 4);
+    return (uintptr_t)(i->p + 4 + immediate + disp);
+  } else {
+    at += reg(i, rm | i->rex_b << 3);
+  }
+  if (mod == 1) {
+    at += (int64_t)(int8_t)*i->p * (i->evex ? bytes : 1);
+  } else if (mod == 2) {
+    int32_t disp;
+    memcpy(&disp, i->p, 4);
+    at += disp;
+  }
+  return (uintptr_t)at;
+}
+
+/* Narrows the bytes of a vector to those from the first to the last element that a mask selects. */
+static void masked(uintptr_t *at, uint64_t *bytes, uint64_t mask, int element) {
+  uint64_t elements = *bytes / element;
+  if (elements < 64) mask &= (1ull << elements) - 1;
+  if (!mask) return;
+  int first = __builtin_ctzll(mask), last = 63 - __builtin_clzll(mask);
+  *at += (uintptr_t)(first * element);
+  *bytes = (uint64_t)((last - first + 1) * element);
+}
+
+/* The bits of a vector register that AVX's masked moves take for a mask: the highest of each element. */
+static uint64_t vector_mask(const instruction *i, int element) {
+  const uint8_t *area = (const uint8_t *)i->context->uc_mcontext.fpregs;
+  uint8_t v[32];
+  if (!area || !high_offset) return ~0ull;
+  memcpy(v, area + 160 + 16 * i->vvvv, 16);
+  memcpy(v + 16, area + high_offset + 16 * i->vvvv, 16);
+  uint64_t mask = 0;
+  for (int k = 0; k < i->length / element; k++) mask |= (uint64_t)(v[(k + 1) * element - 1] >> 7) << k;
+  return mask;
+}
+
+operand_bytes operand_of(const void *context, uintptr_t address) {
+  const ucontext_t *c = context;
+  instruction i = {.p = (const uint8_t *)c->uc_mcontext.gregs[REG_RIP], .context = c};
+  format(&i);
+  if (!i.vex && i.map == 0 && (i.opcode == 0xa4 || i.opcode == 0xa5 || i.opcode == 0xaa || i.opcode == 0xab)) {
+    uint64_t each = i.opcode & 1 ? (i.rex_w ? 8 : i.size16 ? 2 : 4) : 1;
+    uint64_t n = i.f3 || i.f2 ? (uint64_t)reg(&i, 1) * each : each;
+    uintptr_t from = (uintptr_t)reg(&i, 6), to = (uintptr_t)reg(&i, 7);
+    int down = c->uc_mcontext.gregs[REG_EFL] >> 10 & 1;
+    if (!down && n) return (operand_bytes){address - to < n ? to : from, n, i.f3 || i.f2};
+    return (operand_bytes){address, each, 0};
+  }
+  int vectors = i.vex || i.map > 1 || (i.map == 1 && has_vectors(i.opcode));
+  uint64_t bytes = (uint64_t)(vectors ? vector_bytes(&i) : general_bytes(&i));
+  if (!vectors && i.map == 0 && i.opcode >= 0xa0 && i.opcode <= 0xa3) return (operand_bytes){address, bytes, 0};
+  uintptr_t at = effective(&i, (int)bytes, 0);
+  if (at - address + 64 > 128) at = address; /* not decoded */
+  if (i.evex && i.mask && mask_offset && c->uc_mcontext.fpregs) {
+    uint64_t mask;
+    int element = i.map == 1 && (i.opcode == 0x6f || i.opcode == 0x7f) && i.pp == 3 ? (i.rex_w ? 2 : 1)
+                  : i.rex_w                                                         ? 8
+                                                                                    : 4;
+    memcpy(&mask, (const char *)c->uc_mcontext.fpregs + mask_offset + 8 * i.mask, 8);
+    masked(&at, &bytes, mask, element);
+  }
+  if (!i.evex && i.vex && i.map == 2 &&
+      (i.opcode >= 0x2c && i.opcode <= 0x2f || i.opcode == 0x8c || i.opcode == 0x8e)) {
+    int element = i.opcode >= 0x80 ? (i.rex_w ? 8 : 4) : i.opcode & 1 ? 8 : 4;
+    masked(&at, &bytes, vector_mask(&i, element), element);
+  }
+  return (operand_bytes){at, bytes ? bytes : 1, 0};
+}
+#else
+void operand_setup(void) {}
+operand_bytes operand_of(const void *context, uintptr_t address) { return (operand_bytes){address, 1, 0}; }
+#endif

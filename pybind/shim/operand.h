@@ -1,0 +1,20 @@
+/* What an instruction accesses in memory. */
+#ifndef OPERAND_H
+#define OPERAND_H
+
+#include <stdint.h>
+
+typedef struct {
+  uintptr_t at;
+  uint64_t bytes;
+  int repeated; /* bytes is what a REP instruction has still to do */
+} operand_bytes;
+
+/* Describes the memory operand of the instruction in a signal's context (ucontext_t) that has faulted at address. What it can't decode is one
+   byte at that address. */
+operand_bytes operand_of(const void *context, uintptr_t address);
+
+/* Finds out where the processor saves registers. */
+void operand_setup(void);
+
+#endif

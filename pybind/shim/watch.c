@@ -1,0 +1,345 @@
+/* Watching loads and stores of the program. The pages of buffers of pending operations and of windows are protected, so that each access
+   faults. What happens then:
+
+   1. on_fault (guard.c) asks watch_fault. It finds the page in the table. If the instruction is of the runtime (of this object, of a guarded
+      copy, of a thread that Python does not know), it opens the page and lets the instruction go on; rearm protects such pages again when the call
+      of MPI that is in progress returns.
+   2. Otherwise it stores what the instruction accesses (operand.c) and has the thread go on at gm_watch_landing, on its own stack. So
+      nothing below runs in a signal handler, except for 4.
+   3. gm_watch_landing saves all registers, calls gm_watch_hook, and restores them. The hook takes the GIL (the thread may have it), calls
+      Python's hook with the address, the number of bytes and the direction, opens the pages, and says whether to step.
+   4. Stepping: the instruction is executed with the trap flag set, and on_trap protects the pages again. So every instruction that accesses a
+      watched page is seen, with the exact bytes. Without stepping the pages stay open until rearm, and what other instructions do to them
+      meanwhile is not seen.
+
+   The table of pages only grows. It is changed with the GIL held or by a thread in watch_fault, by single atomic stores; two
+   threads that open or close one page at the same time make the same system calls.
+
+   A system call on protected memory fails with EFAULT: the checker opens what calls of MPI get. On processors other than x86-64 nothing is
+   watched (watch_start returns False). */
+#define _GNU_SOURCE
+#include "raw.h"
+#include "watch.h"
+#include "check.h"
+#include "operand.h"
+#include "_cgo_export.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+enum { PAGE = 4096, TABLE = 1 << 20, OPENED = 1 << 14, STEPPED = 16 };
+enum { NOT_WATCHED, PROTECTED, OPEN }; /* states of a page */
+
+typedef struct {
+  uint64_t page; /* its number, 0 for a free entry */
+  uint32_t users;
+  uint16_t state, told; /* told: the checker may know of accesses */
+} entry;
+
+static entry *table;
+static PyObject *hook, *gone;
+static struct sigaction trap_before;
+uint64_t gm_watch_mask __attribute__((visibility("hidden")));
+
+/* Pages to protect again. */
+static entry *opened[OPENED];
+static uint32_t opened_count;
+
+extern __thread void *gm_guard_sp __attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+static __thread struct {
+  uintptr_t at, pc;
+  uint64_t bytes;
+  int write, inside, stepping, first, pages;
+  entry *page[STEPPED];
+} mine __attribute__((tls_model("initial-exec")));
+
+/* On the thread's stack is the address of the instruction that has faulted, 128 bytes (the red zone) below where the stack was. */
+extern void gm_watch_landing(void);
+__asm__(
+    ".text\n.hidden gm_watch_landing\n.globl gm_watch_landing\n.type gm_watch_landing, @function\n"
+    "gm_watch_landing:\n"
+    "pushfq\n"
+    "push %rax\npush %rcx\npush %rdx\npush %rbx\npush %rbp\npush %rsi\npush %rdi\n"
+    "push %r8\npush %r9\npush %r10\npush %r11\npush %r12\npush %r13\npush %r14\npush %r15\n"
+    "mov %rsp, %rbp\n"
+    "sub $4096, %rsp\nand $-64, %rsp\n"
+    "xor %eax, %eax\n"
+    "mov %rax, 512(%rsp)\nmov %rax, 520(%rsp)\nmov %rax, 528(%rsp)\nmov %rax, 536(%rsp)\n"
+    "mov %rax, 544(%rsp)\nmov %rax, 552(%rsp)\nmov %rax, 560(%rsp)\nmov %rax, 568(%rsp)\n"
+    "mov gm_watch_mask(%rip), %eax\nxor %edx, %edx\n"
+    "xsave64 (%rsp)\n"
+    "cld\n"
+    "call gm_watch_hook\n"
+    "mov %eax, %ebx\n"
+    "mov gm_watch_mask(%rip), %eax\nxor %edx, %edx\n"
+    "xrstor64 (%rsp)\n"
+    "mov %rbp, %rsp\n"
+    "test %ebx, %ebx\njz 1f\n"
+    "orq $0x100, 120(%rsp)\n" /* the trap flag */
+    "1: pop %r15\npop %r14\npop %r13\npop %r12\npop %r11\npop %r10\npop %r9\npop %r8\n"
+    "pop %rdi\npop %rsi\npop %rbp\npop %rbx\npop %rdx\npop %rcx\npop %rax\n"
+    "popfq\n"
+    "ret $128\n"
+    ".size gm_watch_landing, . - gm_watch_landing\n");
+
+static entry *find(uint64_t page, int add) {
+  for (uint64_t i = page * 0x9e3779b97f4a7c15u >> 44, n = 0; n < TABLE; n++, i = (i + 1) & (TABLE - 1)) {
+    uint64_t there = __atomic_load_n(&table[i].page, __ATOMIC_ACQUIRE);
+    if (there == page) return &table[i];
+    if (there == 0) {
+      if (!add) return NULL;
+      __atomic_store_n(&table[i].page, page, __ATOMIC_RELEASE);
+      return &table[i];
+    }
+  }
+  return NULL;
+}
+
+static int protect(entry *e, uint32_t state) {
+  __atomic_store_n(&e->state, (uint16_t)state, __ATOMIC_SEQ_CST);
+  return mprotect((void *)(e->page * PAGE), PAGE, state == PROTECTED ? PROT_NONE : PROT_READ | PROT_WRITE);
+}
+
+static void open_until_rearm(entry *e) {
+  uint32_t i = __atomic_fetch_add(&opened_count, 1, __ATOMIC_SEQ_CST);
+  if (i < OPENED) opened[i] = e;
+  protect(e, OPEN);
+}
+
+static void rearm(void) {
+  uint32_t n = __atomic_exchange_n(&opened_count, 0, __ATOMIC_SEQ_CST);
+  for (uint32_t i = 0; i < n && i < OPENED; i++)
+    if (opened[i]->users && opened[i]->state == OPEN) protect(opened[i], PROTECTED);
+}
+
+int watch_fault(siginfo_t *info, void *context, int in_object) {
+  uintptr_t address = (uintptr_t)info->si_addr;
+  if (!table || info->si_code != SEGV_ACCERR) return 0;
+  entry *e = find(address / PAGE, 0);
+  if (!e || e->state == NOT_WATCHED) return 0;
+  if (e->state == OPEN) return 1; /* another thread has opened it */
+  if (in_object || gm_guard_sp || mine.inside || gm_forked || !PyGILState_GetThisThreadState()) {
+    open_until_rearm(e);
+    return 1;
+  }
+  ucontext_t *c = context;
+  if (mine.stepping) { /* the other page of an operand */
+    if (mine.pages < STEPPED) mine.page[mine.pages++] = e;
+    protect(e, OPEN);
+    return 1;
+  }
+  operand_bytes o = operand_of(c, address);
+  mine.at = o.at, mine.bytes = o.bytes, mine.pc = (uintptr_t)c->uc_mcontext.gregs[REG_RIP];
+  mine.write = c->uc_mcontext.gregs[REG_ERR] >> 1 & 1;
+  mine.stepping = !o.repeated;
+  uintptr_t sp = (uintptr_t)c->uc_mcontext.gregs[REG_RSP] - 128 - 8;
+  memcpy((void *)sp, &mine.pc, 8);
+  c->uc_mcontext.gregs[REG_RSP] = (greg_t)sp;
+  c->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)gm_watch_landing;
+  return 1;
+}
+
+/* Tells Python of an access, and opens its pages. Returns whether to step. */
+__attribute__((visibility("hidden"), used)) int gm_watch_hook(void) {
+  int error = errno, step = mine.stepping;
+  uintptr_t at = mine.at, bytes = mine.bytes;
+  mine.inside = 1, mine.stepping = 0;
+  PyGILState_STATE state = PyGILState_Ensure();
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyObject *answer = PyObject_CallFunction(hook, "KKi", (unsigned long long)at, (unsigned long long)bytes, mine.write);
+  if (!answer) {
+    if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+      PyErr_Clear();
+      PyErr_SetInterrupt(); /* it is raised when the program's instruction is over */
+    } else {
+      PyErr_WriteUnraisable(hook);
+    }
+  }
+  step = step && answer == Py_True;
+  Py_XDECREF(answer);
+  PyErr_Restore(type, value, traceback);
+  mine.pages = 0;
+  for (uint64_t page = at / PAGE; page <= (at + bytes - 1) / PAGE; page++) {
+    entry *e = find(page, 0);
+    if (!e || e->state != PROTECTED) continue;
+    if (step && mine.pages < STEPPED) {
+      mine.page[mine.pages++] = e;
+      protect(e, OPEN);
+    } else {
+      open_until_rearm(e);
+    }
+  }
+  PyGILState_Release(state);
+  mine.stepping = mine.first = step;
+  mine.inside = 0;
+  errno = error;
+  return step;
+}
+
+static void on_trap(int sig, siginfo_t *info, void *context) {
+  ucontext_t *c = context;
+  if (!mine.stepping) {
+    if (trap_before.sa_flags & SA_SIGINFO) {
+      trap_before.sa_sigaction(sig, info, context);
+    } else if (trap_before.sa_handler != SIG_DFL && trap_before.sa_handler != SIG_IGN) {
+      trap_before.sa_handler(sig);
+    } else {
+      signal(SIGTRAP, SIG_DFL);
+      raise(SIGTRAP);
+    }
+    return;
+  }
+  if (mine.first) { /* after the landing's last instruction */
+    mine.first = 0;
+    return;
+  }
+  c->uc_mcontext.gregs[REG_EFL] &= ~0x100;
+  mine.stepping = 0;
+  for (int i = 0; i < mine.pages; i++)
+    if (mine.page[i]->users) protect(mine.page[i], PROTECTED);
+  mine.pages = 0;
+}
+
+/* watch_start((hook, gone)) -> whether loads and stores can be watched here; gone is told of memory that is freed while it is watched */
+static PyObject *watch_start(PyObject *self, PyObject *functions) {
+  unsigned a, b, c, d;
+  PyObject *function, *second;
+  if (!PyArg_ParseTuple(functions, "OO", &function, &second)) return NULL;
+  if (table) Py_RETURN_TRUE;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) Py_RETURN_FALSE;
+  __asm__("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+  gm_watch_mask = a & 0xe7; /* x87, SSE, AVX, AVX-512 */
+  operand_setup();
+  struct sigaction ours = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+  sigemptyset(&ours.sa_mask);
+  if (sigaction(SIGTRAP, &ours, &trap_before) < 0) return PyErr_SetFromErrno(PyExc_OSError);
+  void *memory =
+      mmap(NULL, TABLE * sizeof(entry), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return PyErr_NoMemory();
+  Py_INCREF(function);
+  Py_INCREF(second);
+  hook = function, gone = second;
+  __atomic_store_n(&table, memory, __ATOMIC_SEQ_CST);
+  Py_RETURN_TRUE;
+}
+
+/* Calls f with each run of the pages of some bytes. */
+static int change(uint64_t at, uint64_t bytes, int by) {
+  uint64_t first = at / PAGE, last = (at + bytes - 1) / PAGE, from = first;
+  if (!table || !bytes) return 0;
+  /* runs of pages that change their protection together */
+  for (uint64_t page = first; page <= last + 1; page++) {
+    int changes = 0;
+    if (page <= last) {
+      entry *e = find(page, 1);
+      if (e) {
+        uint32_t users = e->users;
+        if (by > 0 || users) e->users = users + (uint32_t)by;
+        e->told = 1;
+        changes = by > 0 ? e->state != PROTECTED : users == 1 && by < 0;
+        if (changes) e->state = by > 0 ? PROTECTED : OPEN;
+      }
+    }
+    if (changes) continue;
+    if (page > from &&
+        mprotect((void *)(from * PAGE), (page - from) * PAGE, by > 0 ? PROT_NONE : PROT_READ | PROT_WRITE) < 0)
+      return -1;
+    from = page + 1;
+  }
+  return 0;
+}
+
+/* watch(address, bytes, by): by 1: the pages of these bytes are watched, -1: once less. */
+static PyObject *watch_change(ARGS) {
+  int64_t a[3];
+  if (integers("watch", args, n, 3, a) < 0) return NULL;
+  if (change((uint64_t)a[0], (uint64_t)a[1], (int)a[2]) < 0) return PyErr_SetFromErrno(PyExc_OSError);
+  Py_RETURN_NONE;
+}
+
+void watch_freed(const void *p, size_t n) {
+  if (!table || !n || gm_forked) return;
+  int told = 0, used = 0;
+  for (uint64_t page = (uintptr_t)p / PAGE; page <= ((uintptr_t)p + n - 1) / PAGE; page++) {
+    entry *e = find(page, 0);
+    if (!e) continue;
+    told |= e->told, used |= e->users > 0;
+    e->told = 0;
+  }
+  if (used) {
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *answer = PyObject_CallFunction(gone, "KK", (unsigned long long)(uintptr_t)p, (unsigned long long)n);
+    if (!answer) PyErr_WriteUnraisable(gone);
+    Py_XDECREF(answer);
+    PyErr_Restore(type, value, traceback);
+    PyGILState_Release(state);
+  } else if (told) {
+    check_gone((int64_t)(uintptr_t)p, (int64_t)n);
+  }
+}
+
+/* watch_open(address, bytes): a call of MPI may access these bytes, until watch_rearm. */
+static PyObject *watch_open(ARGS) {
+  int64_t a[2];
+  if (integers("watch_open", args, n, 2, a) < 0) return NULL;
+  if (table && a[1] > 0)
+    for (uint64_t page = (uint64_t)a[0] / PAGE; page <= (uint64_t)(a[0] + a[1] - 1) / PAGE; page++) {
+      entry *e = find(page, 0);
+      if (e && e->state == PROTECTED) open_until_rearm(e);
+    }
+  Py_RETURN_NONE;
+}
+
+/* watched(address, bytes) -> whether a page of these bytes is watched */
+static PyObject *watched(ARGS) {
+  int64_t a[2];
+  if (integers("watched", args, n, 2, a) < 0) return NULL;
+  if (table && a[1] > 0)
+    for (uint64_t page = (uint64_t)a[0] / PAGE; page <= (uint64_t)(a[0] + a[1] - 1) / PAGE; page++) {
+      entry *e = find(page, 0);
+      if (e && e->users) Py_RETURN_TRUE;
+    }
+  Py_RETURN_FALSE;
+}
+
+static PyObject *watch_rearm(PyObject *self, PyObject *noargs) {
+  if (opened_count) rearm();
+  Py_RETURN_NONE;
+}
+#else
+int watch_fault(siginfo_t *info, void *context, int in_object) { return 0; }
+void watch_freed(const void *p, size_t n) {}
+static PyObject *watch_start(PyObject *self, PyObject *function) { Py_RETURN_FALSE; }
+static PyObject *watch_change(ARGS) { Py_RETURN_NONE; }
+static PyObject *watch_open(ARGS) { Py_RETURN_NONE; }
+static PyObject *watched(ARGS) { Py_RETURN_FALSE; }
+static PyObject *watch_rearm(PyObject *self, PyObject *noargs) { Py_RETURN_NONE; }
+#endif
+
+/* watch_read(address, bytes) -> up to 8 bytes there as an integer, not told of */
+static PyObject *watch_read(ARGS) {
+  int64_t a[2], value = 0;
+  if (integers("watch_read", args, n, 2, a) < 0) return NULL;
+  if (a[1] < 1 || a[1] > 8) return PyErr_Format(PyExc_ValueError, "1 to 8 bytes are an integer");
+  if (guarded_copy(&value, (void *)(intptr_t)a[0], (size_t)a[1]))
+    return PyErr_Format(PyExc_ValueError, "the memory can't be read");
+  int shift = 64 - 8 * (int)a[1];
+  return PyLong_FromLongLong((int64_t)((uint64_t)value << shift) >> shift);
+}
+
+PyMethodDef watch_methods[] = {{"watch_start", watch_start, METH_O, NULL},
+                               {"watch", (PyCFunction)(void *)watch_change, METH_FASTCALL, NULL},
+                               {"watch_open", (PyCFunction)(void *)watch_open, METH_FASTCALL, NULL},
+                               {"watched", (PyCFunction)(void *)watched, METH_FASTCALL, NULL},
+                               {"watch_rearm", watch_rearm, METH_NOARGS, NULL},
+                               {"watch_read", (PyCFunction)(void *)watch_read, METH_FASTCALL, NULL},
+                               {0}};
