@@ -59,6 +59,10 @@ def _begin():
         from gormapy.trace import recording
 
         recording.join_job()
+    if "GORMAPY_JOB_CHECK" in os.environ:
+        from gormapy import check as checking
+
+        checking.join_job()
 
 
 def Init() -> None:

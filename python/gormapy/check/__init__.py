@@ -1,0 +1,97 @@
+"""Races and misuse of one-sided communication, found while the program runs: ``mpiexec --check``."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import time
+from typing import Any
+
+__all__ = ["findings", "is_on"]
+
+_marks = itertools.count(1)
+_on = False
+
+
+def is_on() -> bool:
+    """Return whether the job is checked."""
+    return _on
+
+
+def join_job() -> None:
+    """Tell the launcher's checker what this rank does, until the process ends."""
+    global _on
+    from gormapy._ext import core, fast
+
+    code = core.CheckJob()
+    if code < 0:
+        from gormapy.MPI.exception import check
+
+        check(code)
+    if code != 1:
+        return
+    fast.check_open()
+    from gormapy import MPI
+
+    from . import accesses, collectives, epochs, messages, operations, requests, threads, windows
+
+    communicators = (
+        MPI.Comm,
+        MPI.Intracomm,
+        MPI.Intercomm,
+        MPI.Topocomm,
+        MPI.Cartcomm,
+        MPI.Graphcomm,
+        MPI.Distgraphcomm,
+    )
+    for module in (accesses, windows, operations, epochs, requests, threads):
+        module.install()
+    messages.install(communicators)
+    collectives.install(communicators)
+    _on = True
+    import atexit
+
+    atexit.register(_end)
+
+
+def _end():
+    import sys
+
+    from gormapy._ext import fast
+
+    from . import kinds
+
+    failed = "failed" if getattr(sys, "last_value", None) is not None else None
+    fast.check_event(kinds.END, 0, failed)
+
+
+def findings(timeout: float = 60) -> list[dict[str, Any]]:
+    """Return what has been found so far in the job, as records.
+
+    It waits until the checker has seen all that this rank has done, at most `timeout` seconds.
+
+    Errors: RuntimeError if the job is not checked, or the checker does not answer.
+    """
+    if not _on:
+        raise RuntimeError("the job is not checked: start it by mpiexec --check")
+    from gormapy._ext import fast
+
+    from . import kinds
+
+    mark = os.getpid() << 24 | next(_marks)
+    fast.check_event(kinds.MARK, 0, None, mark)
+    end = time.monotonic() + timeout
+    while True:
+        with open(os.environ["GORMAPY_JOB_FINDINGS"], encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        records = []
+        for line in lines:
+            record = json.loads(line)
+            if record.get("mark") == mark:
+                return records
+            if "class" in record:
+                records.append(record)
+        if time.monotonic() > end:
+            raise RuntimeError(f"the checker has not answered within {timeout} s")
+        time.sleep(0.002)

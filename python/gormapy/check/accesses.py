@@ -1,0 +1,87 @@
+"""Loads and stores of the program to windows and to buffers of pending operations."""
+
+import collections
+import os
+import sys
+import threading
+
+from gormapy._ext import core, fast
+
+from . import kinds, sites
+from .wrapping import event
+
+# How many accesses are looked at one by one; further ones by the page. --check=exact has no limit.
+LIMIT = 20_000
+
+_left = LIMIT
+watching = False
+
+
+def _told(address, nbytes, write):
+    """Tell the checker of an access; return whether the next one to the page is to be told, too."""
+    global _left
+    site = sites.accessing(write, address)
+    exact = _left > 0
+    if exact:
+        _left -= 1
+    else:
+        start = address & -4096
+        nbytes = (address + nbytes + 4095 & -4096) - start
+        address = start
+    fast.check_event(kinds.ACCESS, site, None, int(write), address, 1, nbytes, nbytes, int(not exact))
+    return exact
+
+
+def _gone(address, nbytes):
+    """Tell the checker that the program frees or moves memory that is in use."""
+    for place in [place for place in _lingering if place[0] < address + nbytes and address < place[0] + place[1]]:
+        _lingering.remove(place)
+        unwatch(*place)
+    event(kinds.GONE, sites.here("resize") if fast.watched(address, nbytes) else 0, None, address, nbytes)
+
+
+def told(site, address, nbytes, write):
+    """Tell the checker that a call of MPI accesses memory of the program, if it is watched."""
+    if nbytes and fast.watched(address, nbytes):
+        event(kinds.ACCESS, site, None, int(write), address, 1, nbytes, nbytes, 0)
+
+
+def watch(address, nbytes):
+    """Begin to watch memory; return whether it can be watched."""
+    if not watching or not nbytes:
+        return False
+    fast.watch(address, nbytes, 1)
+    return True
+
+
+def unwatch(address, nbytes):
+    """Watch memory once less."""
+    fast.watch(address, nbytes, -1)
+
+
+_lingering = collections.deque()
+_MOST_LINGERING = 256
+
+
+def release(places):
+    """Stop to watch buffers of a complete operation; later, where other threads may not know that it is complete."""
+    if threading.active_count() == 1 and not _lingering:
+        for place in places:
+            unwatch(*place)
+        return
+    _lingering.extend(places)
+    while len(_lingering) > (_MOST_LINGERING if threading.active_count() > 1 else 0):
+        unwatch(*_lingering.popleft())
+
+
+def watchable(address, nbytes):
+    """Return whether memory of the program has pages of its own."""
+    return watching and nbytes > 0 and core.Mappable(address, nbytes) == 1
+
+
+def install():
+    """Begin to watch what is asked for."""
+    global watching, _left
+    if os.environ.get("GORMAPY_JOB_CHECK_EXACT"):
+        _left = sys.maxsize
+    watching = bool(fast.watch_start((_told, _gone)))

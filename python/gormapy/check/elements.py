@@ -1,0 +1,58 @@
+"""Datatypes and elements, as the checker knows them."""
+
+from gormapy._ext import core, fast
+
+from . import kinds
+from .wrapping import event
+
+_MOST_PIECES = 240  # of a datatype whose bytes the checker looks at
+_SMALL = 8  # bytes of an element whose value is told
+
+_types = {}  # handle of a datatype -> (bytes of its only element or 0, whether that is an integer)
+
+
+def number_of(datatype):
+    """Return the number that the checker has for a datatype."""
+    handle = datatype._h
+    if handle not in _types:
+        layout = [int(word) for word in core.TypeLayout(handle, _MOST_PIECES).split()]
+        small, integer = 0, False
+        if layout:
+            event(kinds.DEF_TYPE, 0, None, handle, *layout)
+            if datatype.is_predefined and datatype._size <= _SMALL:
+                small, integer = datatype._size, datatype.typechar in "bhilqBHILQp"
+        _types[handle] = small, integer
+    return handle
+
+
+def is_small(datatype):
+    """Return whether an element is so small that its value is told."""
+    return _types[datatype._h][0] > 0
+
+
+def value_at(address, datatype):
+    """Return the element at an address as an integer, and what kind of value it is (see events.Operation)."""
+    small, integer = _types[datatype._h]
+    if not small or not address:
+        return 0, 0
+    return fast.watch_read(address, small), 2 if integer else 1
+
+
+def number_of_op(op):
+    """Return the number that the checker has for an operation of accumulates (race.go)."""
+    from gormapy import MPI
+
+    if op == MPI.NO_OP:
+        return 0
+    if op == MPI.REPLACE:
+        return 1
+    if op == MPI.SUM:
+        return 2
+    return 100 + op._h
+
+
+def span(address, count, datatype):
+    """Return address and number of the bytes from the first to the last of an operation's buffer."""
+    step = (count - 1) * datatype._extent
+    low = address + datatype._true_lb + min(0, step)
+    return low, datatype._true_extent + abs(step)

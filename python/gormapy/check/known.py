@@ -1,0 +1,63 @@
+"""What this rank knows of its windows: their ranks, and the operations on them that are not complete."""
+
+import threading
+
+from . import accesses, elements, kinds
+from .wrapping import event
+
+
+class Known:
+    """A window: its ranks in COMM_WORLD, and the buffers of operations that are not complete."""
+
+    def __init__(self, ranks):
+        self.ranks = ranks
+        self.awaited = []  # fetched values: (number, target, address, datatype, value that is swapped)
+        self.kept = []  # buffers: (number, target, holder, [(address, bytes)], thread)
+        self.watched = []  # (address, bytes)
+        self.near = False  # all ranks are reached without the network, whose system calls can't use watched memory
+
+    def keep(self, number, target, holder, *buffers):
+        """Keep the buffers of an operation until it is complete, and watch them."""
+        watched = []
+        if self.near:
+            for buffer in buffers:
+                if buffer is not None and buffer[0] and buffer[1]:
+                    place = elements.span(*buffer[:3])
+                    if accesses.watchable(*place):
+                        accesses.watch(*place)
+                        watched.append(place)
+        self.kept.append((number, target, holder, watched, threading.get_ident()))
+
+    def forget(self, number):
+        """Forget an operation that has failed."""
+        self.awaited = [awaited for awaited in self.awaited if awaited[0] != number]
+
+    def complete(self, target=None, number=None, thread=None):
+        """Release the buffers of operations that are complete: of all on a target or on all targets, or of one.
+
+        A flush of one thread completes those of other threads, too, but only those that come before it: they are kept
+        until their own thread flushes.
+        """
+
+        def others(one, rank):
+            return (number is not None and one != number) or (target is not None and rank != target)
+
+        rest = []
+        for awaited in self.awaited:
+            one, rank, address, datatype, swap = awaited
+            if others(one, rank):
+                rest.append(awaited)
+                continue
+            value, _ = elements.value_at(address, datatype)
+            event(kinds.OP_VALUE, 0, None, one, value, int(swap is None or swap == value))
+        self.awaited = rest
+        rest = []
+        for kept in self.kept:
+            if others(kept[0], kept[1]) or (thread is not None and kept[4] != thread):
+                rest.append(kept)
+            else:
+                accesses.release(kept[3])
+        self.kept = rest
+
+
+windows = {}  # handle -> Known

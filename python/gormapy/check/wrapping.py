@@ -1,0 +1,108 @@
+"""Replacing methods of gormapy.MPI by ones that tell the checker what is called."""
+
+import functools
+import itertools
+import threading
+
+from gormapy._ext import fast
+
+from . import kinds
+
+event = fast.check_event
+numbers = itertools.count(1)  # of operations and requests
+
+
+class _Inside(threading.local):
+    depth = 0
+
+
+# Whether this thread is inside a method that is told of: what that calls is its own affair.
+inside = _Inside()
+
+
+def replace(cls, name, make):
+    """Replace a method by what `make` returns for it."""
+    member = vars(cls).get(name)
+    if isinstance(member, classmethod) and hasattr(member.__func__, "is_told"):
+        return
+    if isinstance(member, classmethod):
+        setattr(cls, name, classmethod(wrapped(member.__func__, make(member.__func__))))
+        return
+    method = getattr(cls, name, None)
+    if method is None or hasattr(method, "is_told"):
+        return
+    if member is None and getattr(method, "__self__", None) is cls:  # a class method of the extension
+        function = lambda klass, *args, **kwargs: method(*args, **kwargs)  # noqa: E731
+        function.__name__ = name
+        setattr(cls, name, classmethod(wrapped(function, make(function))))
+        return
+    setattr(cls, name, wrapped(method, make(method)))
+
+
+def wrapped(method, told):
+    """Return what stands in a method's place: `told`, or `method` for what other methods call."""
+
+    @functools.wraps(method)
+    def call(*args, **kwargs):
+        if inside.depth:
+            return method(*args, **kwargs)
+        inside.depth = 1
+        try:
+            return told(*args, **kwargs)
+        finally:
+            inside.depth = 0
+            fast.watch_rearm()
+
+    call.is_told = True
+    return call
+
+
+# Which class of finding an MPI error is, by what is called
+_CLOSING = {"Unlock", "Unlock_all", "Complete", "Wait", "Test"}
+_OPENING = {"Lock", "Lock_all", "Start", "Post", "Fence"}
+
+
+def misuse(error, call, site, window=0, target=-1):
+    """Tell the checker of an error that a call has raised, if it is about wrong use of one-sided communication."""
+    name = _class_of(error, call)
+    if name:
+        text = str(error)
+        event(kinds.MISUSE, site, text[:2000], kinds.CLASS[name], window, target)
+
+
+def _class_of(error, call):
+    from gormapy import MPI
+
+    if not isinstance(error, MPI.Exception):
+        return (
+            "bad-argument" if isinstance(error, (TypeError, ValueError, KeyError, OverflowError, BufferError)) else ""
+        )
+    kind = error.Get_error_class()
+    if kind == MPI.ERR_RMA_SYNC:
+        if call == "Free":
+            return "epoch-open"
+        if call in _CLOSING:
+            return "epoch-unopened"
+        return "epoch-nested" if call in _OPENING else "epoch-missing"
+    if kind == MPI.ERR_RMA_ATTACH and call == "Detach":
+        return "memory-gone"
+    if kind in (
+        MPI.ERR_WIN,
+        MPI.ERR_RMA_RANGE,
+        MPI.ERR_RANK,
+        MPI.ERR_DISP,
+        MPI.ERR_TYPE,
+        MPI.ERR_OP,
+        MPI.ERR_COUNT,
+        MPI.ERR_ARG,
+        MPI.ERR_BUFFER,
+        MPI.ERR_ASSERT,
+        MPI.ERR_LOCKTYPE,
+        MPI.ERR_SIZE,
+        MPI.ERR_BASE,
+        MPI.ERR_RMA_CONFLICT,
+        MPI.ERR_RMA_FLAVOR,
+        MPI.ERR_RMA_ATTACH,
+    ):
+        return "bad-argument"
+    return ""
