@@ -26,5 +26,5 @@
 // reports (an abort, ranks that wait for one that has ended) ends the job as a failure
 // of a rank does.
 //
-// It may import boot/pmi, home, job, settings, sys, trace and trace/chrome.
+// It may import boot/pmi, check, check/events, home, job, settings, sys, trace and trace/chrome.
 package launch

@@ -48,6 +48,7 @@ type launcher struct {
 	binding *binding
 	outputs *outputs // nil without --output-dir
 
+	checking  *checking  // nil without --check
 	recording *recording // nil without --trace and --summary
 
 	seg    *job.Segment   // of the first node
@@ -183,6 +184,10 @@ func Run(opt *Options) (int, error) {
 		return 0, err
 	}
 	defer l.recording.close()
+	if l.checking, err = newChecking(opt, len(tasks), l.messages.print); err != nil {
+		return 0, err
+	}
+	defer l.checking.close()
 	for _, seg := range l.segs {
 		seg.Head.LauncherStartTime = sys.StartTime(os.Getpid())
 		atomic.StoreUint32(&seg.Head.LauncherPID, uint32(os.Getpid()))
@@ -321,6 +326,9 @@ func (l *launcher) onEnd(pid int) {
 	r.usage.end, r.usage.resources = time.Now(), resources
 	r.pmi = l.pmi.Ended(r.number)
 	l.live--
+	if l.checking != nil {
+		l.checking.Ended(r.number)
+	}
 	first, recovers := false, r.failed() && l.recovers(r)
 	if r.failed() && !recovers {
 		// Before Exited: peers take an end without Abort for a clean one.
@@ -594,6 +602,7 @@ func (l *launcher) finish() {
 	l.reportRefusals()
 	l.reportVerdict()
 	l.report()
+	l.status = l.checking.finish(l.status)
 	if l.opt.Verbose {
 		for _, line := range l.summary() {
 			l.messages.print("mpiexec: " + line)

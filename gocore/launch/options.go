@@ -22,6 +22,8 @@ type Options struct {
 	Merge     bool   // send the ranks' standard error where their output goes
 	Verbose   bool
 	Recovery  bool   // the job goes on when a rank fails
+	Check     bool   // find races and misuse of one-sided communication
+	CheckFile string // file for what was found, "" for standard error
 	Trace     string // file for a recording of what the ranks did, "" for none
 	Summary   bool   // a table of the time that their calls took, at the end
 	Hosts     []Host // of -hosts or -hostfile
@@ -134,6 +136,16 @@ func (ps *parser) options() error {
 			return nil
 		}
 		given, value, attached := strings.Cut(ps.args[0], "=")
+		if given == "--check" || given == "-check" {
+			if len(ps.o.Programs) > 0 {
+				return usagef("%s is for the whole job: put it before the first program", given)
+			}
+			ps.args = ps.args[1:]
+			if err := setCheck(ps.o, value); err != nil {
+				return err
+			}
+			continue
+		}
 		opt, known := options[strings.TrimPrefix(strings.TrimPrefix(given, "-"), "-")]
 		if !known || attached && opt.args == 0 {
 			return unknown(ps.args[0])

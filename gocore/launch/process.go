@@ -2,6 +2,7 @@ package launch
 
 import (
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -178,7 +179,7 @@ func (s *starter) fork(r *rank, t *task, ends [2]int, client int) (err error) {
 	// ForkExec returns once the program runs, or with the error of exec.
 	r.pid, err = syscall.ForkExec(t.path, append([]string{t.Name}, t.Args...), &syscall.ProcAttr{
 		Dir:   t.Dir,
-		Env:   rankEnviron(t.env, s.segment(r.number), r.number, t.number, append(s.recording.variables(r.number), s.opt.recoveryVariables()...)...),
+		Env:   rankEnviron(t.env, s.segment(r.number), r.number, t.number, slices.Concat(s.recording.variables(r.number), s.checking.variables(r.number), s.opt.recoveryVariables())...),
 		Files: append(files, uintptr(client)),
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	})

@@ -1,0 +1,151 @@
+package launch
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/check"
+	"gormapy/gocore/check/events"
+	"gormapy/gocore/settings"
+)
+
+// checking is the checker of a job: mpiexec --check.
+type checking struct {
+	*check.Checker
+	streams []*events.Stream
+	opt     *Options
+	print   func(string)
+	json    *os.File // of --check=json:FILE
+	answers *os.File // what the ranks read: findings as they are found, and answers to marks
+}
+
+// newChecking begins to check a job. It returns nil if the options ask for no check.
+func newChecking(opt *Options, ranks int, print func(string)) (*checking, error) {
+	if !opt.Check {
+		return nil, nil
+	}
+	c := &checking{opt: opt, print: print}
+	fd, err := unix.MemfdCreate("gormapy-findings", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("make the file of findings: %w", err)
+	}
+	c.answers = os.NewFile(uintptr(fd), "findings")
+	for range ranks {
+		s, err := events.New()
+		if err != nil {
+			c.close()
+			return nil, err
+		}
+		c.streams = append(c.streams, s)
+	}
+	if opt.CheckFile != "" {
+		if c.json, err = os.Create(opt.CheckFile); err != nil {
+			c.close()
+			return nil, UsageError(fmt.Sprintf("--check=json:%s: %v", opt.CheckFile, reason(err)))
+		}
+		c.header()
+	}
+	c.Checker = check.New(c.streams, c.tell, func(mark int64) { c.put(c.answers, map[string]any{"mark": mark}) })
+	go c.Run()
+	return c, nil
+}
+
+func (c *checking) header() {
+	c.put(c.json, map[string]any{"gormapy_check": 1, "ranks": len(c.streams)})
+}
+
+// put writes a line of JSON. A file that can't be written is no reason to end the job.
+func (c *checking) put(to *os.File, line any) { _ = check.WriteJSON(to, line) }
+
+// tell passes on a finding when it is found, so that no crash of the program loses it.
+func (c *checking) tell(f *check.Finding) {
+	c.put(c.answers, f)
+	if c.json != nil {
+		c.put(c.json, f)
+		return
+	}
+	c.print("mpiexec --check found " + f.String())
+}
+
+// variables returns the environment variables by which a rank finds its stream and the findings.
+func (c *checking) variables(rank int) []string {
+	if c == nil {
+		return nil
+	}
+	// Each array on pages of its own, which are protected: the kernel does not copy from or to them for other ranks.
+	return []string{settings.SharedArrays.Name + "=1", settings.OneCopy.Name + "=0", events.EnvStream + "=" + c.streams[rank].Path(), fmt.Sprintf("GORMAPY_JOB_FINDINGS=/proc/%d/fd/%d", os.Getpid(), c.answers.Fd())}
+}
+
+// finish reports what was found, and returns the exit status of a job that has ended with status.
+func (c *checking) finish(status int) int {
+	if c == nil {
+		return status
+	}
+	counted := 0
+	found := c.Finish(status == statusTimeout)
+	for _, f := range found {
+		if !f.Contested {
+			counted++
+		}
+	}
+	if status == 0 && counted > 0 {
+		status = 1
+	}
+	if c.json != nil {
+		// once more, with the final counts
+		if err := c.json.Truncate(0); err == nil {
+			_, _ = c.json.Seek(0, 0)
+			c.header()
+			for _, f := range found {
+				c.put(c.json, f)
+			}
+		}
+		c.put(c.json, map[string]any{"end": true, "findings": counted, "status": status})
+		return status
+	}
+	c.print(summary(found, counted))
+	return status
+}
+
+func summary(found []*check.Finding, counted int) string {
+	switch {
+	case len(found) == 0:
+		return "mpiexec --check: nothing was found in this run"
+	case counted == 1:
+		return "mpiexec --check: 1 finding"
+	}
+	return fmt.Sprintf("mpiexec --check: %d findings", counted)
+}
+
+func (c *checking) close() {
+	if c == nil {
+		return
+	}
+	for _, s := range c.streams {
+		s.Close()
+	}
+	_ = c.answers.Close()
+	if c.json != nil {
+		_ = c.json.Close()
+	}
+}
+
+// setCheck reads --check=json:FILE; what follows --check without "=" is not its argument.
+func setCheck(o *Options, value string) error {
+	o.Check = true
+	kind, file, _ := strings.Cut(value, ":")
+	switch {
+	case value == "":
+	case kind == "json" && file != "":
+		if err := writable(file); err != nil {
+			return usagef("--check=%s: %v", value, reason(err))
+		}
+		o.CheckFile = file
+	default:
+		return usagef("--check=%s: write --check or --check=json:FILE", value)
+	}
+	return nil
+}
