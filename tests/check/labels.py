@@ -32,7 +32,7 @@ MISUSES = (
 CLASSES = RACES + MISUSES
 
 FLAGS = {
-    "hangs": "does not end by itself",
+    "hangs": "waits for ever, or until another rank has ended",
     "raises": "gets an error of MPI",
     "caught": "goes on after the error, and ends well",
     "near": "has a shared window over all ranks",

@@ -1,25 +1,42 @@
-"""The programs for the checker run without it: they neither crash nor hang, and the clean ones find what they expect."""
+"""The programs for the checker without it: they end as their labels say, and the clean ones find what they expect."""
 
 import labels
 import pytest
+from support.mpirun import ANY
 from support.programs import Program
 
-
-def runs(label):
-    """Report whether a program ends well by itself."""
-    return "hangs" not in label.flags and not ("raises" in label.flags and "caught" not in label.flags)
+NEAR = pytest.mark.one_node("has a shared window over all ranks"), pytest.mark.shm("has a shared window over all ranks")
 
 
-def parameters():
-    """Return the programs that end well; those with shared windows need ranks on one node."""
-    near = pytest.mark.one_node("has a shared window over all ranks"), pytest.mark.shm("has a shared window")
+def programs(wanted):
+    """Return the programs with or without flags, as parameters; those with shared windows need ranks on one node."""
     return [
-        pytest.param(label, id=str(label), marks=near if "near" in label.flags else ())
+        pytest.param(label, id=str(label), marks=NEAR if "near" in label.flags else ())
         for label in labels.every()
-        if runs(label)
+        if wanted(label.flags)
     ]
 
 
-@pytest.mark.parametrize("label", parameters())
-def test_program(ranks, label):
-    ranks(label.n, Program(label.file, label.name))
+def ends_well(flags):
+    """Report whether a program with these flags ends by itself, without an error."""
+    return "hangs" not in flags and ("raises" not in flags or "caught" in flags)
+
+
+@pytest.mark.parametrize("label", programs(ends_well))
+def test_ends_well(ranks, label):
+    result = ranks(label.n, Program(label.file, label.name))
+    assert ("MPI_ERR" in result.stdout) == ("caught" in label.flags)
+
+
+@pytest.mark.parametrize("label", programs(lambda flags: "raises" in flags and "caught" not in flags))
+def test_raises(mpirun, label):
+    result = mpirun(label.n, Program(label.file, label.name), expect=ANY)
+    assert result.status not in (0, 124)
+    assert "MPI_ERR" in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("label", programs(lambda flags: "hangs" in flags))
+def test_hangs(mpirun, label):
+    result = mpirun(label.n, Program(label.file, label.name), expect=ANY, timeout=1.5)
+    assert result.status != 0
