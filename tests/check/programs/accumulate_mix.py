@@ -318,3 +318,15 @@ def columns_of_two_types_that_meet():  # check: accumulate-mix n=2
     column.Free()
     other.Free()
     win.Free()
+
+
+def swapped_and_added():  # check: contested accumulate-mix n=2
+    win = MPI.Win.Create(np.zeros(1, "i8"), 8, comm=world)
+    win.Lock_all()
+    if rank == 0:
+        win.Accumulate(np.ones(1, "i8"), 0, op=MPI.SUM)  # 1: Accumulate
+    else:
+        old = np.zeros(1, "i8")
+        win.Compare_and_swap(np.ones(1, "i8"), np.zeros(1, "i8"), old, 0)  # 2: Compare_and_swap
+    win.Unlock_all()
+    win.Free()

@@ -372,3 +372,56 @@ def attached_array_loaded_after_the_fence():  # check: clean n=2
     assert memory.sum() == 1.0
     win.Detach(memory)
     win.Free()
+
+
+# from: RMARaceBench sync-017
+def put_and_load_in_lock_all():  # check: local-access n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    part = np.frombuffer(win, "f8")
+    win.Lock_all()
+    if rank == 0:
+        win.Put(np.ones(1), 1)  # 1: Put
+    else:
+        print(part[0])  # 2: load
+    win.Unlock_all()
+    win.Free()
+
+
+# from: RMARaceBench conflict-034
+def get_accumulate_and_store():  # check: local-access n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    part, old = np.frombuffer(win, "f8"), np.zeros(1)
+    win.Fence()
+    if rank == 0:
+        win.Get_accumulate(np.ones(1), old, 1)  # 1: Get_accumulate
+    else:
+        part[0] = 42.0  # 2: store
+    win.Fence()
+    win.Free()
+
+
+def own_part_put_while_it_is_put_to():  # check: local-access|target-conflict n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    part = np.frombuffer(win, "f8")
+    win.Fence()
+    win.Put(part[:4], 1 - rank, 3)  # 1: Put, 2: Put
+    win.Fence()
+    win.Free()
+
+
+def own_part_filled_by_a_get_while_it_is_got_from():  # check: local-access|target-conflict n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    part = np.frombuffer(win, "f8")
+    win.Fence()
+    win.Get(part[:4], 1 - rank, 3)  # 1: Get, 2: Get
+    win.Fence()
+    win.Free()
+
+
+def own_part_filled_by_a_get_from_beside():  # check: clean n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    part = np.frombuffer(win, "f8")
+    win.Fence()
+    win.Get(part[:4], 1 - rank, 4)
+    win.Fence()
+    win.Free()

@@ -236,3 +236,31 @@ def tested_until_done():  # check: clean n=2
         while not win.Test():
             pass
     win.Free()
+
+
+def locked_after_a_fence_that_may_succeed():  # check: contested epoch-nested n=2
+    win = _allocated()
+    win.Fence()  # 2: Fence
+    if rank == 0:
+        win.Lock(1)  # 1: Lock
+        win.Put(MINE, 1)
+        win.Unlock(1)
+    win.Free()
+
+
+def locked_while_posted():  # check: contested epoch-nested n=2
+    win = _allocated()
+    if rank == 0:
+        win.Start(_other())
+        win.Complete()
+        world.Recv(np.zeros(1), 1)
+        win.Lock(1, MPI.LOCK_SHARED)  # 1: Lock
+        win.Put(MINE, 1)
+        win.Unlock(1)
+        world.Send(np.zeros(1), 1)
+    else:
+        win.Post(_other())  # 2: Post
+        world.Send(np.zeros(1), 0)
+        world.Recv(np.zeros(1), 0)
+        win.Wait()
+    win.Free()

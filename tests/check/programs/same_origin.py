@@ -294,3 +294,25 @@ def one_place_of_two_windows():  # check: clean n=2
     win.Unlock_all()
     other.Free()
     win.Free()
+
+
+def get_flush_local_put():  # check: contested same-origin-order n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    got, mine = np.zeros(1), np.ones(1)
+    win.Lock_all()
+    if rank == 0:
+        win.Get(got, 1)  # 1: Get
+        win.Flush_local(1)
+        win.Put(mine, 1)  # 2: Put
+    win.Unlock_all()
+    win.Free()
+
+
+def sum_then_product_of_one_origin():  # check: contested same-origin-order|accumulate-mix n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    win.Lock_all()
+    if rank == 0:
+        win.Accumulate(np.ones(1), 1, op=MPI.SUM)  # 1: Accumulate
+        win.Accumulate(np.ones(1), 1, op=MPI.PROD)  # 2: Accumulate
+    win.Unlock_all()
+    win.Free()

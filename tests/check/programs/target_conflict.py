@@ -374,3 +374,14 @@ def swap_and_put():  # check: target-conflict n=2
         win.Compare_and_swap(np.ones(1, "i8"), np.zeros(1, "i8"), old, 0)  # 2: Compare_and_swap
     win.Unlock_all()
     win.Free()
+
+
+# from: RMARaceBench conflict-031
+def two_atomic_reads():  # check: clean n=3
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    none, got = np.zeros(1), np.zeros(1)
+    win.Fence()
+    if rank != 1:
+        win.Get_accumulate(none, got, 1, op=MPI.NO_OP)
+    win.Fence()
+    win.Free()
