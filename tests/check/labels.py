@@ -35,6 +35,8 @@ FLAGS = {
     "hangs": "waits for ever, or until another rank has ended",
     "raises": "gets an error of MPI",
     "caught": "goes on after the error, and ends well",
+    "crashes": "touches memory that may be gone",
+    "foreign": "has memory that is neither NumPy's nor MPI's",
     "near": "has a shared window over all ranks",
     "leaves": "ends inside an epoch, or with a window",
 }

@@ -331,3 +331,12 @@ def own_bytes_put_to_a_neighbour():  # check: clean n=2
     win.Put(part[:4], 1 - rank, 4)
     win.Fence()
     win.Free()
+
+
+# from: MPI-CorrBench MissingCall-MPIWinCreate
+def window_of_nothing():  # check: bad-argument n=2 raises caught
+    win = MPI.Win(MPI.WIN_NULL)
+    try:
+        win.Fence()  # 1: Fence
+    except MPI.Exception as error:
+        print(error)

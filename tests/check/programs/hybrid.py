@@ -309,3 +309,44 @@ def sends_in_one_thread_and_stores_before_the_wait():  # check: origin-reuse n=2
         _run(begin, end)
     win.Unlock_all()
     win.Free()
+
+
+# from: RMARaceBench hybrid-013
+def one_thread_waits_and_the_rest_load():  # check: local-access n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    part = np.frombuffer(win, "f8")
+
+    def rest():
+        print(part[:1])  # 2: load
+
+    if rank == 0:
+        win.Lock(1)
+        win.Put(np.ones(1), 1)  # 1: Put
+        win.Unlock(1)
+        world.Barrier()
+    else:
+        _run(world.Barrier, rest)
+    win.Free()
+
+
+# from: RMARaceBench hybrid-014
+def one_thread_waits_for_the_rest():  # check: clean n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    part, passed = np.frombuffer(win, "f8"), threading.Barrier(2)
+
+    def single():
+        world.Barrier()
+        passed.wait()
+
+    def rest():
+        passed.wait()
+        assert part[0] == 1.0
+
+    if rank == 0:
+        win.Lock(1)
+        win.Put(np.ones(1), 1)
+        win.Unlock(1)
+        world.Barrier()
+    else:
+        _run(single, rest)
+    win.Free()

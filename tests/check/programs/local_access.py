@@ -205,11 +205,12 @@ def put_and_load_under_exclusive_locks():  # check: clean n=2
     win.Free()
 
 
+# from: RMARaceBench sync-021
 def put_locked_and_load_not():  # check: local-access n=2
     win = MPI.Win.Allocate(64, 8, comm=world)
     part = np.frombuffer(win, "f8")
     if rank == 0:
-        win.Lock(1, MPI.LOCK_EXCLUSIVE)
+        win.Lock(1, MPI.LOCK_SHARED)
         win.Put(np.ones(1), 1)  # 1: Put
         win.Unlock(1)
     else:

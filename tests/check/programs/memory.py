@@ -117,7 +117,7 @@ def window_freed_first():  # check: clean n=2
     MPI.Free_mem(memory)
 
 
-def window_memory_loaded_after_the_free():  # check: memory-gone n=2
+def window_memory_loaded_after_the_free():  # check: memory-gone n=2 crashes
     win = MPI.Win.Allocate(64, 8, comm=world)
     part = np.frombuffer(win, "f8")
     win.Fence()
@@ -148,7 +148,7 @@ def own_memory_loaded_after_the_free():  # check: clean n=2
     assert memory[0] == 2.0
 
 
-def shared_memory_loaded_after_the_free():  # check: memory-gone n=2 near
+def shared_memory_loaded_after_the_free():  # check: memory-gone n=2 near crashes
     win = MPI.Win.Allocate_shared(64, 8, comm=world)
     other = np.frombuffer(win.Shared_query(1 - rank)[0], "f8")
     win.Fence()
@@ -215,3 +215,14 @@ def operations_keep_their_arrays():  # check: clean n=2
     world.Barrier()
     assert np.frombuffer(win, "f8").tolist() == list(range(8))
     win.Free()
+
+
+def window_used_after_the_free():  # check: memory-gone|bad-argument n=2 raises caught
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    win.Fence()
+    win.Fence()
+    win.Free()  # 2: Free
+    try:
+        win.Put(np.ones(1), 1 - rank)  # 1: Put
+    except MPI.Exception as error:
+        print(error)

@@ -322,3 +322,59 @@ def load_by_an_alias():  # check: clean n=2
         print(alias[0, 0])
     win.Fence()
     win.Free()
+
+
+def large_halves():  # check: clean n=2
+    large = np.zeros(1 << 17)
+    half = large.size // 2 + 3
+    win = MPI.Win.Allocate(large.nbytes, 8, comm=world)
+    win.Lock_all()
+    win.Put(large[:half], 1 - rank)
+    large[half:] += 1.0
+    win.Unlock_all()
+    win.Free()
+
+
+def large_halves_that_share_an_element():  # check: origin-reuse n=2
+    large = np.zeros(1 << 17)
+    half = large.size // 2 + 3
+    win = MPI.Win.Allocate(large.nbytes, 8, comm=world)
+    win.Lock_all()
+    win.Put(large[:half], 1 - rank)  # 1: Put
+    large[half - 1 :] += 1.0  # 2: store
+    win.Unlock_all()
+    win.Free()
+
+
+def rows_of_a_large_window():  # check: clean n=2
+    matrix = np.zeros((64, 1000))
+    win = MPI.Win.Create(matrix, 8, comm=world)
+    win.Fence()
+    for row in range(0, 64, 2):
+        win.Put(np.ones(1000), 1 - rank, 1000 * row)
+    matrix[1::2] = 2.0
+    win.Fence()
+    assert matrix.sum() == 32 * 1000 * 3
+    win.Free()
+
+
+def a_column_of_a_large_window():  # check: local-access n=2
+    matrix = np.zeros((64, 1000))
+    win = MPI.Win.Create(matrix, 8, comm=world)
+    win.Fence()
+    win.Put(np.ones(1000), 1 - rank, 1000 * 40)  # 1: Put
+    matrix[:, 999] = 2.0  # 2: store
+    win.Fence()
+    win.Free()
+
+
+def many_flushed_puts():  # check: clean n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    mine = np.zeros(1)
+    win.Lock_all()
+    for step in range(300):
+        mine[0] = step
+        win.Put(mine, 1 - rank, step % 8)
+        win.Flush(1 - rank)
+    win.Unlock_all()
+    win.Free()

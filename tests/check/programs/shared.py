@@ -348,3 +348,45 @@ def post_and_wait_order_direct_stores():  # check: clean n=2 near
         win.Wait()
         assert second[0] == 3.0
     win.Free()
+
+
+def store_flag_load():  # check: winsync-missing n=2 near
+    win = MPI.Win.Allocate_shared(64, 8, comm=world)
+    first, value = _of(win, 0), np.zeros(1, "i8")
+    if rank == 0:
+        first[:] = 0.0
+    win.Fence(MPI.MODE_NOSUCCEED)
+    win.Lock_all()
+    if rank == 0:
+        first[0] = 1.0  # 1: store
+        win.Accumulate(np.ones(1, "i8"), 0, 7)
+        win.Flush(0)
+    else:
+        while value[0] == 0:
+            win.Get_accumulate(np.zeros(1, "i8"), value, 0, 7, MPI.NO_OP)
+            win.Flush(0)
+        print(first[0])  # 2: load
+    win.Unlock_all()
+    win.Free()
+
+
+def store_sync_flag_sync_load():  # check: clean n=2 near
+    win = MPI.Win.Allocate_shared(64, 8, comm=world)
+    first, value = _of(win, 0), np.zeros(1, "i8")
+    if rank == 0:
+        first[:] = 0.0
+    win.Fence(MPI.MODE_NOSUCCEED)
+    win.Lock_all()
+    if rank == 0:
+        first[0] = 1.0
+        win.Sync()
+        win.Accumulate(np.ones(1, "i8"), 0, 7)
+        win.Flush(0)
+    else:
+        while value[0] == 0:
+            win.Get_accumulate(np.zeros(1, "i8"), value, 0, 7, MPI.NO_OP)
+            win.Flush(0)
+        win.Sync()
+        assert first[0] == 1.0
+    win.Unlock_all()
+    win.Free()
