@@ -50,7 +50,7 @@ def spin_lock():  # check: clean n=3
     win.Free()
 
 
-def spin_lockold_before_the_flush():  # check: flush-missing n=2
+def spin_lock_released_before_the_flush():  # check: flush-missing n=2
     win = _window(2)
     win.Lock_all()
     while _swap(win, ONE, ZERO, 0, 0) != 0:
