@@ -350,3 +350,65 @@ def one_thread_waits_for_the_rest():  # check: clean n=2
     else:
         _run(single, rest)
     win.Free()
+
+
+def condition_before_the_flush():  # check: result-early n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    got, told, ready = np.zeros(4), threading.Condition(), []
+
+    def fetch():
+        win.Get(got, 1)  # 1: Get
+        with told:
+            ready.append(True)
+            told.notify()
+
+    def use():
+        with told:
+            told.wait_for(lambda: ready)
+        print(got.sum())  # 2: load
+
+    win.Lock_all()
+    if rank == 0:
+        _run(fetch, use)
+    win.Unlock_all()
+    win.Free()
+
+
+def condition_after_the_flush():  # check: clean n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    got, told, ready = np.zeros(4), threading.Condition(), []
+
+    def fetch():
+        win.Get(got, 1)
+        win.Flush(1)
+        with told:
+            ready.append(True)
+            told.notify()
+
+    def use():
+        with told:
+            told.wait_for(lambda: ready)
+        print(got.sum())
+
+    win.Lock_all()
+    if rank == 0:
+        _run(fetch, use)
+    win.Unlock_all()
+    win.Free()
+
+
+def barrier_of_threads():  # check: clean n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    got, meet = np.zeros(2), threading.Barrier(2)
+
+    def work(me):
+        win.Get(got[me : me + 1], 1, me)
+        win.Flush_local(1)
+        meet.wait()
+        print(got[1 - me])
+
+    win.Lock_all()
+    if rank == 0:
+        _run(lambda: work(0), lambda: work(1))
+    win.Unlock_all()
+    win.Free()
