@@ -29,6 +29,7 @@ MODULES = (
     "gormapy.aio",
     "gormapy.shared",
     "gormapy.trace",
+    "gormapy.check",
     "gormapy.plot",
     "gormapy.futures",
     "gormapy.util",

@@ -1,0 +1,122 @@
+"""What mpiexec --check prints and writes, however the job ends."""
+
+import json
+
+import pytest
+from support.mpirun import ANY
+
+pytestmark = [
+    pytest.mark.one_node("mpiexec --check needs ranks on one host"),
+    pytest.mark.shm("loads and stores are seen where ranks share memory"),
+]
+
+RACE = """
+import numpy as np
+from gormapy import MPI
+
+world = MPI.COMM_WORLD
+rank = world.rank
+win = MPI.Win.Allocate(32, 8, comm=world)
+mine = np.ones(4)
+win.Lock_all()
+if rank == 0:
+    win.Put(mine, 1)
+    mine[1] = 5.0
+"""
+END = """
+win.Unlock_all()
+win.Free()
+"""
+
+
+def test_report(mpirun):
+    result = mpirun(2, RACE + END, launcher=["--check"], expect=1)
+    said = result.stderr
+    assert "mpiexec --check found origin-reuse: The buffer is changed" in said
+    assert "rank 0 Put of mine, " in said
+    assert "        win.Put(mine, 1)" in said
+    assert "rank 0 store of mine, " in said
+    assert "        mine[1] = 5.0" in said
+    assert "window win (Win.Allocate), bytes 8 to 16 of rank 0, in the epoch of Lock_all, line " in said
+    assert "Flush_local" in said
+    assert "(MPI 4.1, section 12.3)" in said
+    assert said.rstrip().endswith("mpiexec --check: 1 finding")
+
+
+def test_nothing_is_found(mpirun):
+    result = mpirun(2, RACE.replace("    mine[1]", "    win.Flush(1)\n    mine[1]") + END, launcher=["--check"])
+    assert result.stderr.strip() == "mpiexec --check: nothing was found in this run"
+
+
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        (
+            "world.Barrier()\nimport os, signal\nif rank == 1: os.kill(os.getpid(), signal.SIGKILL)\nworld.Barrier()",
+            137,
+        ),
+        ("world.Barrier()\nif rank == 1: MPI.COMM_WORLD.Abort(7)\nworld.Barrier()", 7),
+        ("if rank == 0: 1 / 0\nworld.Barrier()", 1),
+    ],
+    ids=["killed", "aborted", "raised"],
+)
+def test_findings_outlive_the_program(mpirun, tmp_path, end, status):
+    out = tmp_path / "found.json"
+    mpirun(2, RACE + end, launcher=[f"--check=json:{out}"], expect=status)
+    first, found, last = (json.loads(line) for line in out.read_text().splitlines())
+    assert first == {"gormapy_check": 1, "ranks": 2}
+    assert last == {"end": True, "findings": 1, "status": status}
+    assert found["class"] == "origin-reuse"
+    assert found["kind"] == "race"
+    assert [access["call"] for access in found["accesses"]] == ["Put", "store"]
+    assert [access["variable"] for access in found["accesses"]] == ["mine", "mine"]
+    assert found["bytes"] == {"rank": 0, "start": 8, "stop": 16}
+    assert found["epoch"]["kind"] == "Lock_all"
+    assert found["count"] == 1
+
+
+def test_a_hang_is_reported(mpirun):
+    program = "from gormapy import MPI\nif MPI.COMM_WORLD.rank == 0: MPI.COMM_WORLD.Barrier()\nelse:\n  import time; time.sleep(60)"
+    result = mpirun(2, program, launcher=["--check"], timeout=2, expect=124)
+    assert (
+        "found collective-mismatch: rank 0 waits in Barrier for ranks [1], which have never called it" in result.stderr
+    )
+
+
+def test_findings_of_the_program_itself(mpirun):
+    program = """
+    import gormapy.check
+    assert gormapy.check.is_on()
+    world.Barrier()
+    found = gormapy.check.findings()
+    assert [record["class"] for record in found] == ["origin-reuse"], found
+    """
+    indented = "\n".join(line[4:] for line in program.splitlines())
+    mpirun(2, RACE + indented + END, launcher=["--check"], expect=1)
+
+
+def test_findings_of_a_job_that_is_not_checked(mpirun):
+    mpirun(
+        1,
+        """
+        import pytest
+        import gormapy.check
+        assert not gormapy.check.is_on()
+        with pytest.raises(RuntimeError, match="start it by mpiexec --check"):
+            gormapy.check.findings()
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ("--check=nothing", "write --check, --check=exact, --check=json:FILE"),
+        ("--check=json:", "write --check, --check=exact, --check=json:FILE"),
+        ("--check=json:/no/such/folder/file", "no such file or directory"),
+    ],
+)
+def test_wrong_options(mpirun, option, says):
+    result = mpirun(1, "pass", launcher=[option], expect=ANY)
+    assert result.status == 2
+    assert says in result.stderr
