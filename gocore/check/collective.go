@@ -74,10 +74,7 @@ func (c *Checker) leave(t *thread, x *collective) {
 		}
 		return
 	}
-	name := strings.TrimSuffix(x.name, "_init")
-	if strings.HasPrefix(name, "I") { // Ibcast, not bcast
-		name = name[1:]
-	}
+	name := strings.TrimPrefix(x.name, "I") // Ibcast
 	switch strings.ToLower(name) {
 	case "bcast", "scatter", "scatterv":
 		if x.root >= 0 { // it is not known in an intercommunicator

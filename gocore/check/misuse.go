@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"gormapy/gocore/check/events"
 )
@@ -141,42 +142,49 @@ func (c *Checker) atEnd(t *thread, e *events.Event) {
 
 // leftovers looks, after the end of all ranks, for calls for which ranks have waited for ever.
 func (c *Checker) leftovers() {
-	for _, m := range c.comms {
-		for _, x := range m.open {
-			c.abandoned(x)
-		}
-	}
+	waiting := map[int]bool{}
 	for _, wins := range c.windows {
 		for _, win := range wins {
-			for _, x := range win.barrier {
-				if len(x.begun) < len(x.comm.ranks) {
-					c.abandoned(x)
-				}
-			}
 			for number, p := range win.parts {
 				if p.wait != nil && p.wait.call != "Fence" {
+					waiting[number] = true
 					t := c.anyThread(number)
 					c.found(CollectiveMismatch, t, p.wait, nil, nil, win, fmt.Sprintf("rank %d waits in %s for ever: a rank of its group has not made the call that it waits for", number, p.wait.call))
 				}
 			}
 		}
 	}
-}
-
-// abandoned reports a collective call that some ranks have begun and others never.
-func (c *Checker) abandoned(x *collective) {
-	for _, number := range x.comm.ranks {
-		if x.sites[number] == nil {
-			continue
+	for _, m := range c.comms {
+		for _, x := range m.open {
+			c.abandoned(x, waiting)
 		}
-		var missing []int
-		for _, other := range x.comm.ranks {
-			if x.begun[other] == nil {
-				missing = append(missing, other)
+	}
+	for _, wins := range c.windows {
+		for _, win := range wins {
+			for _, x := range win.barrier {
+				c.abandoned(x, waiting)
 			}
 		}
-		c.found(CollectiveMismatch, c.anyThread(number), x.sites[number], nil, nil, nil, fmt.Sprintf("rank %d waits in %s for ranks %v, which have never called it", number, x.name, missing))
+	}
+}
+
+// abandoned reports a collective call that some ranks have begun and others never; not if the others wait in a call that has been
+// reported.
+func (c *Checker) abandoned(x *collective, waiting map[int]bool) {
+	var missing []int
+	for _, other := range x.comm.ranks {
+		if x.begun[other] == nil {
+			missing = append(missing, other)
+		}
+	}
+	if len(missing) == 0 || slices.ContainsFunc(missing, func(rank int) bool { return waiting[rank] }) {
 		return
+	}
+	for _, number := range x.comm.ranks {
+		if at := x.sites[number]; at != nil {
+			c.found(CollectiveMismatch, c.anyThread(number), at, nil, nil, nil, fmt.Sprintf("rank %d waits in %s for ranks %v, which have never called it", number, x.name, missing))
+			return
+		}
 	}
 }
 

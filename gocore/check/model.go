@@ -87,8 +87,6 @@ type window struct {
 	comm    *comm
 	parts   map[int]*part // by rank
 	locks   map[int]*lock // by target
-	all     clock         // what Unlock_all makes known to those who lock exclusively
-	fence   *collective
 	fences  map[int]int
 	barrier map[int]*collective // fences in progress, by how many there were
 	atomics map[place]*element
@@ -124,12 +122,11 @@ type freedPart struct {
 const everyTarget = -1
 
 type epoch struct {
-	kind   string
-	site   *site
-	opened clock
-	met    map[int]*exposure // of Start: the Posts, by target
-	late   []*access         // that wait for a Post
-	group  []int
+	kind  string
+	site  *site
+	met   map[int]*exposure // of Start: the Posts, by target
+	late  []*access         // that wait for a Post
+	group []int
 }
 
 // exposure is an epoch from Post to Wait.

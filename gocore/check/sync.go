@@ -250,9 +250,11 @@ func (c *Checker) onExposure(t *thread, win *window, mine *part, site *site, kin
 			}
 		}
 		mine.posted = x
-	case kind == events.Post || kind == events.Start_ && begins:
-		// nothing: what counts is at the other end
+	case kind == events.Post: // what counts is its begin
+	case kind == events.Start_ && begins:
+		mine.wait = site
 	case kind == events.Start_:
+		mine.wait = nil
 		e := epoch{kind: "Start", site: site, met: map[int]*exposure{}}
 		for _, g := range group {
 			target := int(g)

@@ -12,6 +12,9 @@ import (
 	"gormapy/gocore/settings"
 )
 
+// envExact is the environment variable that says whether each access of a rank is looked at, however many there are.
+const envExact = "GORMAPY_JOB_CHECK_EXACT"
+
 // checking is the checker of a job: mpiexec --check.
 type checking struct {
 	*check.Checker
@@ -76,7 +79,11 @@ func (c *checking) variables(rank int) []string {
 		return nil
 	}
 	// Each array on pages of its own, which are protected: the kernel does not copy from or to them for other ranks.
-	return []string{settings.SharedArrays.Name + "=1", settings.OneCopy.Name + "=0", events.EnvStream + "=" + c.streams[rank].Path(), fmt.Sprintf("GORMAPY_JOB_FINDINGS=/proc/%d/fd/%d", os.Getpid(), c.answers.Fd())}
+	exact := ""
+	if c.opt.CheckExact {
+		exact = "1"
+	}
+	return []string{envExact + "=" + exact, settings.SharedArrays.Name + "=1", settings.OneCopy.Name + "=0", events.EnvStream + "=" + c.streams[rank].Path(), fmt.Sprintf("GORMAPY_JOB_FINDINGS=/proc/%d/fd/%d", os.Getpid(), c.answers.Fd())}
 }
 
 // finish reports what was found, and returns the exit status of a job that has ended with status.
@@ -133,19 +140,26 @@ func (c *checking) close() {
 	}
 }
 
-// setCheck reads --check=json:FILE; what follows --check without "=" is not its argument.
+// setCheck reads --check=exact and --check=json:FILE, or both with a comma between; what follows --check without "=" is not its
+// argument.
 func setCheck(o *Options, value string) error {
 	o.Check = true
-	kind, file, _ := strings.Cut(value, ":")
-	switch {
-	case value == "":
-	case kind == "json" && file != "":
-		if err := writable(file); err != nil {
-			return usagef("--check=%s: %v", value, reason(err))
+	if value == "" {
+		return nil
+	}
+	for _, what := range strings.Split(value, ",") {
+		file, json := strings.CutPrefix(what, "json:")
+		switch {
+		case what == "exact":
+			o.CheckExact = true
+		case json && file != "":
+			if err := writable(file); err != nil {
+				return usagef("--check=%s: %v", value, reason(err))
+			}
+			o.CheckFile = file
+		default:
+			return usagef("--check=%s: write --check, --check=exact, --check=json:FILE or --check=exact,json:FILE", value)
 		}
-		o.CheckFile = file
-	default:
-		return usagef("--check=%s: write --check or --check=json:FILE", value)
 	}
 	return nil
 }

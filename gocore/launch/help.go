@@ -29,8 +29,10 @@ For the whole job, before the first program:
   --trace FILE             record calls, messages, one-sided operations and waits
                            of all ranks; FILE is for https://ui.perfetto.dev and
                            gormapy.plot
-  --check[=json:FILE]      find races and misuse of one-sided communication, and say
-                           which lines, why, and what to do
+  --check                  find races and misuse of one-sided communication, and say
+                           which lines, why, and what to do; --check=json:FILE
+                           writes records, --check=exact looks at each load and
+                           store, however many there are
   --summary                at the end, a table of the time that each call took
   --timeout S              after S seconds say what each rank does, stop, status 124
                            (GORMAPY_TIMEOUT=S is the same, also without mpiexec)

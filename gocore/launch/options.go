@@ -14,21 +14,22 @@ import (
 type Options struct {
 	Programs []Program // in the order of their ranks
 
-	Env       []string // KEY=VALUE, for the ranks of all programs, in order
-	Timeout   time.Duration
-	OutputDir string // for a file per rank and stream, "" for the launcher's own output
-	Bind      bool   // each rank to a core
-	Tag       bool   // prefix lines with the rank
-	Merge     bool   // send the ranks' standard error where their output goes
-	Verbose   bool
-	Recovery  bool   // the job goes on when a rank fails
-	Check     bool   // find races and misuse of one-sided communication
-	CheckFile string // file for what was found, "" for standard error
-	Trace     string // file for a recording of what the ranks did, "" for none
-	Summary   bool   // a table of the time that their calls took, at the end
-	Hosts     []Host // of -hosts or -hostfile
-	PerHost   int    // ranks on each host, 0 if it was not given
-	Remote    string // how an engine starts processes on other hosts: ssh, rsh, …
+	Env        []string // KEY=VALUE, for the ranks of all programs, in order
+	Timeout    time.Duration
+	OutputDir  string // for a file per rank and stream, "" for the launcher's own output
+	Bind       bool   // each rank to a core
+	Tag        bool   // prefix lines with the rank
+	Merge      bool   // send the ranks' standard error where their output goes
+	Verbose    bool
+	Recovery   bool   // the job goes on when a rank fails
+	Check      bool   // find races and misuse of one-sided communication
+	CheckExact bool   // look at each load and store
+	CheckFile  string // file for what was found, "" for standard error
+	Trace      string // file for a recording of what the ranks did, "" for none
+	Summary    bool   // a table of the time that their calls took, at the end
+	Hosts      []Host // of -hosts or -hostfile
+	PerHost    int    // ranks on each host, 0 if it was not given
+	Remote     string // how an engine starts processes on other hosts: ssh, rsh, …
 	// RemoteProgram is the program for that, in place of ssh.
 	RemoteProgram string
 	Version       bool

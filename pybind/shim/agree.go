@@ -1,12 +1,13 @@
 package main
 
-// What C and Go both have is declared twice: in gormapy.h and trace.h, and in Go. This file compares all of it when the
+// What C and Go both have is declared twice: in gormapy.h, trace.h and check.h, and in Go. This file compares all of it when the
 // extension is compiled: a size, an offset or a number that differs is an index out of range. header_test.go of
 // pybind/core looks that nothing in the headers is left out here, and at what Go does not export.
 
 /*
 #include <stddef.h>
 #include "trace.h"
+#include "check.h"
 
 _Static_assert(offsetof(gm_desc, target) == sizeof(gm_desc), "the first target follows at once (rma.Desc.Target)");
 */
@@ -16,6 +17,7 @@ import (
 	"unsafe"
 
 	"gormapy/gocore/arena"
+	"gormapy/gocore/check/events"
 	"gormapy/gocore/coll"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
@@ -405,4 +407,15 @@ var (
 	_ = same[C.TRACE_STATE_OPEN-trace.StateOpen]
 	_ = same[C.TRACE_STATE_DONE-trace.StateDone]
 	_ = same[C.TRACE_CLOCK_TICKS-trace.ClockTSC]
+)
+
+var (
+	_ = same[unsafe.Sizeof(C.check_head{})-unsafe.Sizeof(events.Head{})]
+	_ = same[unsafe.Offsetof(C.check_head{}.capacity)-unsafe.Offsetof(events.Head{}.Capacity)]
+	_ = same[unsafe.Offsetof(C.check_head{}.written)-unsafe.Offsetof(events.Head{}.Written)]
+	_ = same[unsafe.Offsetof(C.check_head{}.lock)-unsafe.Offsetof(events.Head{}.Lock)]
+	_ = same[unsafe.Offsetof(C.check_head{}.read)-unsafe.Offsetof(events.Head{}.Read)]
+	_ = same[C.CHECK_DATA_AT-events.DataAt]
+	_ = same[C.CHECK_HEAD_BYTES-events.HeadBytes]
+	_ = same[C.CHECK_GONE-int(events.Gone)]
 )

@@ -20,16 +20,18 @@ const EnvStream = "GORMAPY_JOB_CHECK"
 const (
 	magic   = 0x6b636568636d6767 // ggmcheck
 	version = 1
-	dataAt  = 4096
+	// DataAt is the offset of the events in a stream.
+	DataAt = 4096
 
 	// Capacity is how many bytes of events a stream has room for.
 	Capacity = 16 << 20
 
-	headBytes = 24 // of an event: what it is, its time, its thread and site
+	// HeadBytes are those of an event before its words: what it is, its time, its thread and site.
+	HeadBytes = 24
 )
 
-// head is the beginning of a stream; its layout is that of check_head in check.h.
-type head struct {
+// Head is the beginning of a stream; its layout is that of check_head in check.h.
+type Head struct {
 	Magic    uint64
 	Version  uint32
 	_        uint32
@@ -47,7 +49,7 @@ type head struct {
 
 // Stream is one rank's stream.
 type Stream struct {
-	head *head
+	head *Head
 	data []byte
 	seg  *sys.Segment
 	at   uint64 // how far the reader has got
@@ -55,7 +57,7 @@ type Stream struct {
 
 // New makes a stream.
 func New() (*Stream, error) {
-	seg, err := sys.NewSegment("check", dataAt+Capacity)
+	seg, err := sys.NewSegment("check", DataAt+Capacity)
 	if err != nil {
 		return nil, err
 	}
@@ -70,9 +72,9 @@ func Open(path string) (*Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(seg.Mem) != dataAt+Capacity {
+	if len(seg.Mem) != DataAt+Capacity {
 		seg.Close()
-		return nil, fmt.Errorf("%s is no stream of events: it has %d bytes, a stream has %d", path, len(seg.Mem), dataAt+Capacity)
+		return nil, fmt.Errorf("%s is no stream of events: it has %d bytes, a stream has %d", path, len(seg.Mem), DataAt+Capacity)
 	}
 	s := over(seg)
 	if s.head.Magic != magic || s.head.Version != version || s.head.Capacity != Capacity {
@@ -84,7 +86,7 @@ func Open(path string) (*Stream, error) {
 }
 
 func over(seg *sys.Segment) *Stream {
-	return &Stream{head: (*head)(unsafe.Pointer(&seg.Mem[0])), data: seg.Mem[dataAt:], seg: seg}
+	return &Stream{head: (*Head)(unsafe.Pointer(&seg.Mem[0])), data: seg.Mem[DataAt:], seg: seg}
 }
 
 // Path returns the path of the stream for a child of this process.
@@ -121,7 +123,7 @@ func (s *Stream) Write(kind Kind, words ...int64) {
 		}
 	}
 	defer atomic.StoreUint32(&s.head.Lock, 0)
-	n := uint64(headBytes + 8*len(words))
+	n := uint64(HeadBytes + 8*len(words))
 	now := Now()
 	at := s.head.Written
 	for at+n-atomic.LoadUint64(&s.head.Read) > Capacity {
@@ -131,7 +133,7 @@ func (s *Stream) Write(kind Kind, words ...int64) {
 	s.put(at+8, uint64(now))
 	s.put(at+16, uint64(me))
 	for i, w := range words {
-		s.put(at+headBytes+8*uint64(i), uint64(w))
+		s.put(at+HeadBytes+8*uint64(i), uint64(w))
 	}
 	atomic.StoreUint64(&s.head.Written, at+n)
 }
@@ -168,7 +170,7 @@ func (s *Stream) Next() (*Event, int64) {
 	e := &Event{Kind: Kind(what & 0xffff), Time: int64(s.word(s.at + 8))}
 	by := s.word(s.at + 16)
 	e.Thread, e.Site = uint32(by), uint32(by>>32)
-	at := s.at + headBytes
+	at := s.at + HeadBytes
 	e.Words = make([]int64, what>>16&0xffff)
 	for i := range e.Words {
 		e.Words[i] = int64(s.word(at))

@@ -89,7 +89,7 @@ def install():
         "Flush_local": _sync("Flush_local", kinds.FLUSH_LOCAL, _one, completes=True),
         "Flush_local_all": _sync("Flush_local_all", kinds.FLUSH_LOCAL, _none, completes=True),
         "Post": _sync("Post", kinds.POST, _grouped, begins=True, ends=False),
-        "Start": _sync("Start", kinds.START, _grouped),
+        "Start": _sync("Start", kinds.START, _grouped, begins=True),
         "Complete": _sync("Complete", kinds.COMPLETE, _none, begins=True, completes=True),
         "Wait": _sync("Wait", kinds.WAIT, _none, begins=True),
         "Test": _sync("Test", kinds.WAIT, _none),

@@ -48,7 +48,7 @@ class Lock:
         self.release()
 
 
-class RLock(threading._PyRLock):
+class RLock(threading._PyRLock):  # type: ignore[name-defined]
     """A reentrant lock of threading, of which the checker is told."""
 
     def __init__(self):
