@@ -1,5 +1,6 @@
 """What the checker is told of Python's threads: who has waited for whom."""
 
+import _thread
 import itertools
 import queue
 import threading
@@ -24,7 +25,7 @@ class Lock:
     """A lock of threading, of which the checker is told."""
 
     def __init__(self):
-        self._lock = _plain()
+        self._lock = _thread.allocate_lock()
         self._key = next(_keys)
         self.locked = self._lock.locked
         self._at_fork_reinit = self._lock._at_fork_reinit
@@ -74,9 +75,6 @@ class RLock(threading._PyRLock):  # type: ignore[name-defined]
     def _acquire_restore(self, state):
         super()._acquire_restore(state)
         acquire(self._key)
-
-
-_plain = threading.Lock
 
 
 def install():
