@@ -1,6 +1,8 @@
 """What mpiexec --check prints and writes, however the job ends."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from support.mpirun import ANY
@@ -120,3 +122,12 @@ def test_wrong_options(mpirun, option, says):
     result = mpirun(1, "pass", launcher=[option], expect=ANY)
     assert result.status == 2
     assert says in result.stderr
+
+
+def test_report_in_the_documentation(mpirun, tmp_path, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "checking.md").read_text(encoding="utf-8")
+    shown, program = (re.search(rf"```{kind}\n(.*?)```", page, re.DOTALL)[1] for kind in ("text", "python"))
+    file = tmp_path / "race.py"
+    file.write_text(program)
+    said = mpirun(2, file, launcher=["--check"], expect=1).stderr
+    assert said.replace(str(file), "race.py").strip() == shown.split("\n", 1)[1].strip()

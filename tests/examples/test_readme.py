@@ -69,7 +69,10 @@ CELLS = [block for block in BLOCKS if block.kind == "ipython"]  # tests/notebook
 GORMAPY_ONLY = re.compile(r"^import gormapy|^from gormapy import (?!MPI$)|^from gormapy\.", re.MULTILINE)
 # What is on this page needs an MPI that starts more processes than it was told that there are cores.
 SPAWNING = DOCS / "processes.md"
-PORTABLE = [block for block in PROGRAMS if not GORMAPY_ONLY.search(block.code) and block.page != SPAWNING]
+CHECKING = DOCS / "checking.md"  # its program is wrong, and tests/check compares what is found
+PORTABLE = [
+    block for block in PROGRAMS if not GORMAPY_ONLY.search(block.code) and block.page not in (SPAWNING, CHECKING)
+]
 WITH_MPI = [block for block in PROGRAMS if re.search(r"import .*\bMPI\b", block.code)]
 CONSOLES = {
     tuple(line[2:].partition("#")[0].strip() for line in block.code.splitlines() if line.startswith("$ ")): block
@@ -105,7 +108,10 @@ def test_every_kind_of_block_is_run():
     """A block of a kind that no test runs would be a promise that nobody keeps."""
     recipes = {"dockerfile", "singularity"}  # tests/packaging/wheels builds them
     assert {block.kind for block in BLOCKS} == {"python", "ipython", "console", "text"} | recipes
-    assert [str(block) for block in BLOCKS if block.kind == "text"] == ["README.md-1"]  # the picture
+    assert [str(block) for block in BLOCKS if block.kind == "text"] == [
+        "README.md-1",  # the picture
+        "checking.md-1",  # a report, which tests/check compares
+    ]
     fences = sum(line.startswith("```") for page in PAGES if page != ON_HOSTS for line in text(page).splitlines())
     assert fences == 2 * len(BLOCKS)
 
