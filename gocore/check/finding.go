@@ -32,6 +32,7 @@ type Access struct {
 	Text     string `json:"text"`
 	Variable string `json:"variable"`
 	Thread   int    `json:"thread"`
+	Span     []int64 `json:"span,omitempty"` // from its first byte to its last, as Bytes
 }
 
 // Window is the window of a finding.
@@ -46,6 +47,7 @@ type Bytes struct {
 	Rank  int   `json:"rank"`
 	Start int64 `json:"start"`
 	Stop  int64 `json:"stop"`
+	Of    int64 `json:"of,omitempty"` // bytes of the window's part
 }
 
 // Epoch is the epoch in which the later access was made.
@@ -98,13 +100,16 @@ func (c *Checker) race(class Class, a, b *access, from, to int64, contested bool
 	f := &Finding{last: b, Class: about.name, Kind: "race", Contested: contested, Message: about.why, Fix: about.fix, Section: about.section, Count: 1,
 		Window:   describe(win, a.site, b.site),
 		Accesses: []Access{line(a.by, a.site, a.call(), a.site.variable(a.role)), line(b.by, b.site, b.call(), b.site.variable(b.role))}}
-	f.Bytes = &Bytes{b.owner.number, from, to}
+	f.Bytes = &Bytes{Rank: b.owner.number}
+	base := a.runs.start
 	if win != nil && (a.role == far || b.role == far || a.role == local && b.role == local) {
 		if p := win.parts[b.owner.number]; p != nil {
-			f.Bytes.Start, f.Bytes.Stop = from-p.base, to-p.base
+			base, f.Bytes.Of = p.base, p.bytes
 		}
-	} else {
-		f.Bytes.Start, f.Bytes.Stop = from-a.runs.start, to-a.runs.start
+	}
+	f.Bytes.Start, f.Bytes.Stop = from-base, to-base
+	for i, one := range []*access{a, b} {
+		f.Accesses[i].Span = []int64{one.runs.start - base, one.runs.end() - base}
 	}
 	op := b.op
 	if op == nil {

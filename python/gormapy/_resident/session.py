@@ -51,8 +51,8 @@ class Session:
     interrupted = Interrupted  # the error of a start that the user interrupts
     exit_within = 2.0  # how long ranks that are idle have to end
 
-    def __init__(self, size, hosts=None):
-        self.size, self.hosts = size, hosts
+    def __init__(self, size, hosts=None, checked=False):
+        self.size, self.hosts, self.checked = size, hosts, checked
         self.ranks = {}
         self.sink = None  # a Transcript, which takes output
         self._late, self._late_size = [], 0  # what it would have been told while there was none
@@ -60,6 +60,7 @@ class Session:
         self.closed = False
         self.finalized = False
         self.cells = 0
+        self.findings = []  # of mpiexec --check
         self.interrupts = lambda: 0  # how often the user has pressed Ctrl-C in the running command
         self._connecting = []
         self._selector = selectors.DefaultSelector()
@@ -99,7 +100,8 @@ class Session:
         path = [p for p in env.get("PYTHONPATH", "").split(os.pathsep) if p]
         env["PYTHONPATH"] = os.pathsep.join([package, *path])  # the worker's own path is set later
         hosts = ["-hosts", self.hosts] if self.hosts else []
-        command = [launcher(), *hosts, "-n", str(self.size), sys.executable, *self.worker]
+        checked = ["--check"] if self.checked else []
+        command = [launcher(), *hosts, *checked, "-n", str(self.size), sys.executable, *self.worker]
         try:
             return subprocess.Popen(
                 command,
@@ -420,6 +422,13 @@ class Session:
             if not missing or time.monotonic() > end or self.interrupts() > pressed:
                 return answers
             self.pump(0.05)
+
+    def found(self, results):
+        """Return what mpiexec --check has found since the last call; results: what the ranks say, who have one list."""
+        shown = len(self.findings)
+        for result in results:
+            self.findings += result.get("findings", [])[len(self.findings) :]
+        return self.findings[shown:]
 
     def clocks(self):
         """Return what to add to the clock of each host for that of this one, in nanoseconds."""

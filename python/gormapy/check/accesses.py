@@ -3,11 +3,10 @@
 import collections
 import os
 import sys
-import threading
 
 from gormapy._ext import core, fast
 
-from . import kinds, sites
+from . import kinds, sites, threads
 from .wrapping import event
 
 # How many accesses are looked at one by one; further ones by the page. --check=exact has no limit.
@@ -65,12 +64,12 @@ _MOST_LINGERING = 256
 
 def release(places):
     """Stop to watch buffers of a complete operation; later, where other threads may not know that it is complete."""
-    if threading.active_count() == 1 and not _lingering:
+    if not threads.running and not _lingering:
         for place in places:
             unwatch(*place)
         return
     _lingering.extend(places)
-    while len(_lingering) > (_MOST_LINGERING if threading.active_count() > 1 else 0):
+    while len(_lingering) > (_MOST_LINGERING if threads.running else 0):
         unwatch(*_lingering.popleft())
 
 

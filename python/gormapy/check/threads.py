@@ -9,6 +9,7 @@ from . import kinds
 from .wrapping import event
 
 _keys = itertools.count(1)
+running = set()  # threads of the program that have been started and have not ended
 
 
 def release(key):
@@ -88,16 +89,23 @@ def install():
         self._check_begin, self._check_end = next(_keys), next(_keys)
         run_it = self.run
 
-        def running():
+        def told():
             acquire(self._check_begin)
             try:
                 run_it()
             finally:
+                running.discard(self)
                 release(self._check_end)
 
-        self.run = running
+        self.run = told
+        if not self.name.startswith("gormapy-"):
+            running.add(self)
         release(self._check_begin)
-        start(self)
+        try:
+            start(self)
+        except BaseException:
+            running.discard(self)
+            raise
 
     def joining(self, timeout=None):
         join(self, timeout)

@@ -62,7 +62,7 @@ class MPIMagics(Magics):
     # Sessions
     # --------
 
-    def _live(self, view, size=None, fresh=False, hosts=None):
+    def _live(self, view, size=None, fresh=False, hosts=None, check=False):
         """Return a session of ``size`` ranks: the present one, or a new one with a remark if state is lost."""
         old, why = self.session, ""
         if old is not None and old.closed:  # the cell that ended it has reported it
@@ -79,18 +79,21 @@ class MPIMagics(Magics):
                 why = f"Starting {size or old.size} new ranks; what the old ones had is gone."
             elif hosts is not None and hosts != old.hosts:
                 why = f"Starting ranks on {hosts}; what the old ones had is gone."
+            elif check and not old.checked:
+                why = f"Starting {size or old.size} ranks that are checked; what the old ones had is gone."
             elif size is not None and size != old.size:
                 why = f"Starting {size} ranks in place of {old.size}; what the old ones had is gone."
         if old is not None and not why:
             return old
         size = size or (old.size if old else self._size or self.default_ranks)
+        check = check or (old is not None and old.checked and not fresh)
         if old is not None:
             self.session = None
             self._show_rest(old)
             old.close()
             view.say(why)
         with self._counted() as interrupts:  # before there is a process that a Ctrl-C has to end
-            session = NotebookSession(size, hosts or self._hosts)
+            session = NotebookSession(size, hosts or self._hosts, check)
             session.interrupts = interrupts
             session.start()
         session.interrupts = lambda: 0
@@ -173,7 +176,7 @@ class MPIMagics(Magics):
         raise error from None
 
     def _run(self, opt, line, body, view):
-        session = self._live(view, opt.n, opt.fresh, opt.hosts)
+        session = self._live(view, opt.n, opt.fresh, opt.hosts, opt.check)
         self._check(opt.ranks, session)
         with self._watched(session):
             session.show_in(view.transcript, view.transcript.earlier(session.since) if session.since else None)
@@ -192,11 +195,18 @@ class MPIMagics(Magics):
                 code = _numbered(line, body)
                 run.run(code=code, count=_number(self.shell), trace=traced, shared_arrays=opt.shared_arrays)
                 error = run.conclude()
+                if session.checked:
+                    self._show_findings(run, view)
                 if traced:
                     self._show_trace(run, opt.trace, view, begun)
                 return error
             finally:
                 session.sink = None
+
+    def _show_findings(self, run, view):
+        """Show what has been found since the last cell."""
+        for record in run.session.found(run.results.values()):
+            view.finding(record)
 
     def _show_trace(self, run, path, view, begun):
         """Join the recordings of the ranks, write them to a file if there is a name, and show them as a timeline."""

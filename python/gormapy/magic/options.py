@@ -72,6 +72,11 @@ def cell_parser():
         help="have NumPy make the cell's arrays in memory that the other ranks on the host can map",
     )
     add(
+        "--check",
+        action="store_true",
+        help="start ranks that are checked, if they are not, and show races and misuse of one-sided communication",
+    )
+    add(
         "--trace",
         nargs="?",
         const="",

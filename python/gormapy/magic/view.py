@@ -8,7 +8,10 @@ from html import escape
 from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.display import clear_output, publish_display_data
 
+from gormapy.check import reports
+
 from .._resident.errors import ranges
+from . import findings
 from .ansi import without_colors
 from .transcript import Text, Transcript
 
@@ -103,6 +106,10 @@ class NotebookView:
         html = f'<div class="gormapy-note" style="font-style:italic;opacity:.85;margin:3px 0">{escape(text)}</div>'
         self._beside({"text/html": html, "text/plain": text})
 
+    def finding(self, record):
+        """Show a finding of mpiexec --check."""
+        self._beside({"text/html": findings.html(record), "text/plain": reports.text(record)})
+
     def report(self, report, title, kind):
         """Show which rank waits for which, as a picture and a table."""
         self._beside({"image/svg+xml": report.svg(title.partition(":")[0]), "text/plain": f"<{title}>"})
@@ -133,6 +140,10 @@ class TerminalView:
     def say(self, text):
         """Show a remark of gormapy."""
         print(text, file=sys.stderr, flush=True)
+
+    def finding(self, record):
+        """Show a finding of mpiexec --check."""
+        print(reports.text(record), flush=True)
 
     def report(self, report, title, kind):
         """Show which rank waits for which."""

@@ -128,6 +128,7 @@ class Worker(worker.Worker):
                 failure["code"] = str(failure["code"])
         from gormapy import MPI
 
+        seconds = (time.monotonic_ns() - begun) / 1e9
         self.say(
             "done",
             part,
@@ -137,8 +138,24 @@ class Worker(worker.Worker):
             interrupted=interrupted,
             finalized=bool(MPI.Is_finalized()),
             begun=begun,
-            seconds=(time.monotonic_ns() - begun) / 1e9,
+            seconds=seconds,
+            findings=self._findings(),
         )
+
+    def _findings(self):
+        """Return what mpiexec --check has found until now; places in cells have the cell's number."""
+        from gormapy import check
+
+        if not check.is_on():
+            return []
+        try:
+            records = check.findings()
+        except (OSError, RuntimeError):
+            return []
+        for record in records:
+            for access in record["accesses"]:
+                access["cell"] = self.shell.cells.get(access["file"])
+        return records
 
     def _execute(self, task):
         """Execute the text of a cell."""

@@ -30,8 +30,8 @@ class Team(Session):
     worker = ("-m", "gormapy.testing.rank")
     exit_within = 30.0  # fixtures of sessions end, and coverage is saved
 
-    def __init__(self, size):
-        super().__init__(size)
+    def __init__(self, size, checked=False):
+        super().__init__(size, checked=checked)
         self.used = time.monotonic()
         self.comms = 0  # communicators that all ranks can free
 
@@ -143,7 +143,9 @@ class Controller:
         for result in run.results.values():
             if result.get("exit"):
                 item.session.shouldstop = f"{result['exit']} (on a rank)"
-        return merge.reports(self.config, item, run, size)
+        reports = merge.reports(self.config, item, run, size)
+        found = [record for record in team.found(run.results.values()) if not record.get("contested")]
+        return merge.checked(item, reports, found) if found else reports
 
     def _timeout(self):
         asked = self.config.option.mpi_timeout
@@ -224,7 +226,7 @@ class Controller:
 
     def _start(self, size):
         self.started += 1
-        team = Team(size)
+        team = Team(size, self.config.option.mpi_check)
         try:
             team.start()
             early = Output()

@@ -13,6 +13,8 @@ import re
 import pytest
 from _pytest._code.code import ExceptionChainRepr, ReprEntryNative, ReprFileLocation, ReprTraceback
 
+from gormapy.check.reports import text as as_text
+
 from .._resident.errors import ranks_text
 from .testrun import PHASES
 
@@ -66,6 +68,18 @@ def _add_silent(item, run, size, every):
 def failure(item, when, text):
     """Return a report of a failure without a traceback."""
     return _report(item, when, "failed", _chain([], [text], item, text.partition("\n")[0]))
+
+
+def checked(item, reports, found):
+    """Return the reports of a test in which mpiexec --check has found something: it has failed."""
+    text = "\n".join(map(as_text, found))
+    call = next((report for report in reports if report.when == "call"), None)
+    if call is not None and not call.failed:
+        failed = failure(item, "call", text)
+        failed.sections, failed.duration = call.sections, call.duration
+        return [failed if report is call else report for report in reports]
+    (call or reports[0]).sections.append(("mpiexec --check", text))
+    return reports
 
 
 def _report(item, when, outcome, longrepr):

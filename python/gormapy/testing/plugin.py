@@ -41,6 +41,11 @@ def pytest_addoption(parser):
         metavar="SECONDS",
         help="Seconds for which all ranks have to wait before a deadlock is told (2).",
     )
+    group.addoption(
+        "--mpi-check",
+        action="store_true",
+        help="Fail tests in which mpiexec --check finds a race or misuse of one-sided communication; implies --mpi.",
+    )
     parser.addini("mpi_ranks", "Number of ranks of tests that don't say it (2).")
     parser.addini("mpi_timeout", "Seconds that a test on ranks may take.")
 
@@ -53,7 +58,7 @@ def pytest_load_initial_conftests(early_config, parser, args):
     if not manager.hasplugin("xdist"):
         group = parser.getgroup("mpi")
         group._addoption("-n", type=int, dest="mpi_n", metavar="N", help="With --mpi: --mpi-ranks.")
-    if known.mpi or known.mpi_ranks is not None or _rank() is not None:
+    if known.mpi or known.mpi_check or known.mpi_ranks is not None or _rank() is not None:
         if known.mpi_ranks is None and getattr(known, "numprocesses", None):
             known.numprocesses = None  # it was the number of ranks; pytest-cov looks at it
         for name in _OTHERS:
@@ -73,7 +78,7 @@ def _provide_mpi4py():
 def pytest_cmdline_main(config):
     """Take -n as the number of ranks before pytest-xdist takes it as that of its workers."""
     option = config.option
-    on = option.mpi or option.mpi_ranks is not None
+    on = option.mpi or option.mpi_check or option.mpi_ranks is not None
     if on and _rank() is None:
         if option.mpi_ranks is None:
             option.mpi_ranks = _number(config)

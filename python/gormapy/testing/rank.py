@@ -200,6 +200,7 @@ class TestRank(worker.Worker):
             comms=len(self.used),
             left="" if finalized else _left(MPI),
             exit=self.exit,
+            findings=_found(),
         )
 
     def _run(self, task):
@@ -373,6 +374,18 @@ class TestRank(worker.Worker):
     def pytest_timeout_cancel_timer(self, item):
         """Do nothing: there is no timer."""
         return True
+
+
+def _found():
+    """Return what mpiexec --check has found until now."""
+    from gormapy import check
+
+    if not check.is_on():
+        return []
+    try:
+        return check.findings()
+    except (OSError, RuntimeError):
+        return []
 
 
 def _left(mpi):

@@ -1,0 +1,43 @@
+"""Findings as text; records of findings are those of `gormapy.check.findings`."""
+
+
+def where(access):
+    """Return the place of an access: in a cell, or in a file."""
+    if access.get("cell") is not None:
+        return f"In [{access['cell']}], line {access['line']}"
+    return f"{access['file']}:{access['line']}"
+
+
+def who(access):
+    """Return the rank and the call of an access, and the variable."""
+    rank = f"rank {access['rank']}: " if access["rank"] >= 0 else ""
+    return f"{rank}{access['call']}" + (f" of {access['variable']}" if access["variable"] else "")
+
+
+def about(record):
+    """Return which bytes a finding is about, as a sentence, or ""."""
+    window, found = record["window"], record["bytes"]
+    if not window:
+        return ""
+    text = f"window {window['name'] or '(no name)'} (Win.{window['flavor']})"
+    if found:
+        of = "" if found.get("of") else " of the buffer"
+        text += f", bytes {found['start']} to {found['stop']}{of} of rank {found['rank']}"
+    if record["epoch"]:
+        text += f", in the epoch of {record['epoch']['kind']}"
+    return text
+
+
+def title(record):
+    """Return the class of a finding."""
+    return record["class"] + (" (contested)" if record.get("contested") else "")
+
+
+def text(record):
+    """Return a finding as text."""
+    lines = [f"{title(record)}: {record['message']}"]
+    for access in record["accesses"]:
+        lines += [f"    {who(access)}, {where(access)}", f"        {access['text'].strip()}"]
+    lines += [f"    {about(record)}"] if record["window"] else []
+    lines.append(f"    {record['fix']} (MPI 4.1, section {record['section']})")
+    return "\n".join(lines)

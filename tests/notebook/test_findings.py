@@ -1,0 +1,56 @@
+"""%%mpi --check: what is found is shown under the cell."""
+
+import pytest
+
+pytestmark = [
+    pytest.mark.one_node("mpiexec --check needs ranks on one host"),
+    pytest.mark.shm("loads and stores are seen where ranks share memory"),
+]
+
+SETUP = """%%mpi -n 2 --check
+import numpy as np
+from gormapy import MPI
+world = MPI.COMM_WORLD
+win = MPI.Win.Allocate(64, 8, comm=world)
+mine = np.ones(4)"""
+
+RACE = """%%mpi
+win.Lock_all()
+if world.rank == 0:
+    win.Put(mine, 1)
+    mine[1] = 5
+win.Unlock_all()"""
+
+UNFLUSHED = """%%mpi
+part = np.frombuffer(win, "f8")
+win.Lock_all()
+if world.rank == 0:
+    win.Put(mine, 1, 2)
+world.Barrier()
+if world.rank == 1:
+    seen = part[3]
+win.Unlock_all()"""
+
+
+def test_findings_are_shown_once_under_their_cell(kernel):
+    first = kernel.run(SETUP).check()
+    assert "gormapy-finding" not in first.html
+    race = kernel.run(RACE).check()
+    assert race.html.count('class="gormapy-finding"') == 1
+    assert 'data-class="origin-reuse"' in race.html
+    assert "rank 0: Put of mine" in race.html
+    assert "rank 0: store of mine" in race.html
+    assert "In [3], line 4" in race.html and "In [3], line 5" in race.html
+    assert "mine[1] = 5" in race.text
+    other = kernel.run(UNFLUSHED).check()
+    assert 'data-class="flush-missing"' in other.html and "origin-reuse" not in other.html
+    assert "<svg" in other.html and "the part of rank 1: 64 bytes" in other.html
+    assert "bytes 24 to 32 of rank 1" in other.text
+    clean = kernel.run("%%mpi\nwin.Free()").check()
+    assert "gormapy-finding" not in clean.html
+
+
+def test_ranks_that_are_not_checked_are_replaced(kernel):
+    kernel.run("%%mpi -n 2\nfrom gormapy import MPI\nx = 1").check()
+    assert "Starting 2 ranks that are checked" in kernel.run("%%mpi --check\nfrom gormapy import MPI").check().text
+    kernel.run("%%mpi\nx").check("MPICellError")
