@@ -2,7 +2,9 @@ package launch
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -144,6 +146,9 @@ func (c *checking) close() {
 // argument.
 func setCheck(o *Options, value string) error {
 	o.Check = true
+	if o.Unkind != "" {
+		return usagef("--check and --unkind are for one run each: what is late in the one would be checked in the other")
+	}
 	if value == "" {
 		return nil
 	}
@@ -162,4 +167,22 @@ func setCheck(o *Options, value string) error {
 		}
 	}
 	return nil
+}
+
+// setUnkind reads --unkind and --unkind=SEED.
+func setUnkind(o *Options, value string) error {
+	if o.Check {
+		return usagef("--check and --unkind are for one run each: what is late in the one would be checked in the other")
+	}
+	o.Unkind = value
+	if value == "" {
+		o.Unkind = strconv.Itoa(1 + rand.IntN(999_999))
+	}
+	o.Env = append(o.Env, settings.Unkind.Name+"="+o.Unkind)
+	return nil
+}
+
+// unkindText says how a job that has failed is run again in the same order.
+func (o *Options) unkindText() string {
+	return fmt.Sprintf("mpiexec: operations came late, in the order of --unkind=%s", o.Unkind)
 }

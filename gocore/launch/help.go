@@ -33,6 +33,8 @@ For the whole job, before the first program:
                            which lines, why, and what to do; --check=json:FILE
                            writes records, --check=exact looks at each load and
                            store, however many there are
+  --unkind[=SEED]          one-sided operations take effect as late as MPI allows, in
+                           any order; a job that fails says its seed
   --summary                at the end, a table of the time that each call took
   --timeout S              after S seconds say what each rank does, stop, status 124
                            (GORMAPY_TIMEOUT=S is the same, also without mpiexec)

@@ -603,6 +603,9 @@ func (l *launcher) finish() {
 	l.reportVerdict()
 	l.report()
 	l.status = l.checking.finish(l.status)
+	if l.opt.Unkind != "" && l.status != 0 {
+		l.messages.print(l.opt.unkindText())
+	}
 	if l.opt.Verbose {
 		for _, line := range l.summary() {
 			l.messages.print("mpiexec: " + line)

@@ -23,6 +23,7 @@ type Options struct {
 	Verbose    bool
 	Recovery   bool   // the job goes on when a rank fails
 	Check      bool   // find races and misuse of one-sided communication
+	Unkind     string // the seed of --unkind, "" for none
 	CheckExact bool   // look at each load and store
 	CheckFile  string // file for what was found, "" for standard error
 	Trace      string // file for a recording of what the ranks did, "" for none
@@ -137,12 +138,12 @@ func (ps *parser) options() error {
 			return nil
 		}
 		given, value, attached := strings.Cut(ps.args[0], "=")
-		if given == "--check" || given == "-check" {
+		if set := optional[strings.TrimLeft(given, "-")]; set != nil {
 			if len(ps.o.Programs) > 0 {
 				return usagef("%s is for the whole job: put it before the first program", given)
 			}
 			ps.args = ps.args[1:]
-			if err := setCheck(ps.o, value); err != nil {
+			if err := set(ps.o, value); err != nil {
 				return err
 			}
 			continue

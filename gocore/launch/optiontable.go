@@ -132,6 +132,9 @@ var options = map[string]option{
 	"gdb":             refused(0, "attach to the process of a rank, which -v says: gdb -p PID"), "debug": refused(0, "attach to the process of a rank, which -v says: gdb -p PID"),
 }
 
+// optional are options whose value, if they have one, follows "=": they set the Options to it.
+var optional = map[string]func(o *Options, value string) error{"check": setCheck, "unkind": setUnkind}
+
 func setRanks(ps *parser, name string, v []string) error {
 	n, err := strconv.Atoi(v[0])
 	if err != nil {

@@ -59,6 +59,10 @@ def _begin():
         from gormapy.trace import recording
 
         recording.join_job()
+    if os.environ.get("GORMAPY_UNKIND"):
+        from gormapy.check import unkind
+
+        unkind.install(os.environ["GORMAPY_UNKIND"], core.CommRank(1))
     if "GORMAPY_JOB_CHECK" in os.environ:
         from gormapy import check as checking
 

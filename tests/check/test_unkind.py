@@ -1,0 +1,115 @@
+"""mpiexec --unkind: programs that are right by the standard stay right; some that only work here do not."""
+
+import labels
+import pytest
+from support.mpirun import ANY
+
+DRIVER = labels.PROGRAMS.parent / "driver.py"
+
+pytestmark = [
+    pytest.mark.one_node("has shared windows over all ranks"),
+    pytest.mark.shm("has shared windows over all ranks"),
+]
+
+
+def clean():
+    """Return the clean programs of a module and number of ranks, as parameters."""
+    groups = {}
+    for label in labels.every():
+        if label.verdict == "clean" and not label.flags & {"raises", "hangs", "leaves", "crashes"}:
+            groups.setdefault((label.file, label.n), []).append(label.name)
+    return [pytest.param(n, file, names, id=f"{file.stem}-{n}") for (file, n), names in groups.items()]
+
+
+@pytest.mark.parametrize(("n", "file", "names"), clean())
+@pytest.mark.parametrize("seed", [1, 2])
+def test_clean_programs(mpirun, n, file, names, seed):
+    mpirun(n, DRIVER, str(file), *names, launcher=[f"--unkind={seed}"], timeout=60)
+
+
+WRONG = {
+    "a buffer that is changed too early": """
+        if rank == 0:
+            mine[0] = 1
+            win.Put(mine, 1)
+            mine[0] = 2
+            win.Flush(1)
+        world.Barrier()
+        assert rank == 0 or part[0] == 1
+        """,
+    "a result that is used too early": """
+        if rank == 0:
+            win.Get(mine, 1)
+            assert mine[0] == 7
+        """,
+    "no flush before a barrier": """
+        if rank == 0:
+            win.Put(np.ones(1), 1)
+        world.Barrier()
+        assert rank == 0 or part[0] == 1
+        """,
+    "only a local flush before a barrier": """
+        if rank == 0:
+            win.Put(np.ones(1), 1)
+            win.Flush_local(1)
+        world.Barrier()
+        assert rank == 0 or part[0] == 1
+        """,
+    "a request that says nothing of the target": """
+        if rank == 0:
+            win.Get(mine, 1)
+            win.Rput(np.ones(1), 1, 1).Wait()
+            assert mine[0] == 7
+        """,
+    "a send that is awaited by nobody": """
+        other = 1 - rank
+        world.Send(np.ones(1), other)
+        world.Recv(mine, other)
+        """,
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_programs_that_only_work_here(mpirun, wrong):
+    lines = WRONG[wrong].strip("\n").splitlines()
+    body = "\n".join(line[8:] for line in lines)
+    program = f"""
+import numpy as np
+from gormapy import MPI
+
+world = MPI.COMM_WORLD
+rank = world.rank
+win = MPI.Win.Allocate(64, 8, comm=world)
+part, mine = np.frombuffer(win, "f8"), np.zeros(1)
+part[:] = 7
+world.Barrier()
+win.Lock_all()
+{body}
+win.Unlock_all()
+win.Free()
+"""
+    mpirun(2, program)
+    result = mpirun(2, program, launcher=["--unkind=5"], timeout=5, expect=ANY)
+    assert result.status in (1, 124)
+    assert "mpiexec: operations came late, in the order of --unkind=5" in result.stderr
+
+
+def test_the_order_follows_from_the_seed(mpirun):
+    program = """
+    import numpy as np
+    from gormapy import MPI
+    win = MPI.Win.Allocate(8, 8)
+    win.Lock(0)
+    for i in range(10):
+        win.Put(np.full(1, float(i)), 0)
+    win.Unlock(0)
+    print(np.frombuffer(win, "f8")[0])
+    """
+    last = [mpirun(1, program, launcher=[f"--unkind={seed}"]).stdout for seed in (1, 1, 2, 2, 3, 4, 5)]
+    assert last[0] == last[1] and last[2] == last[3]
+    assert len(set(last)) > 1
+
+
+def test_with_check(mpirun):
+    result = mpirun(1, "pass", launcher=["--check", "--unkind"], expect=2)
+    assert "--check and --unkind are for one run each" in result.stderr
