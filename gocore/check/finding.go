@@ -25,13 +25,13 @@ type Finding struct {
 
 // Access is one of the calls, loads and stores of a finding.
 type Access struct {
-	Rank     int    `json:"rank"`
-	Call     string `json:"call"`
-	File     string `json:"file"`
-	Line     int    `json:"line"`
-	Text     string `json:"text"`
-	Variable string `json:"variable"`
-	Thread   int    `json:"thread"`
+	Rank     int     `json:"rank"`
+	Call     string  `json:"call"`
+	File     string  `json:"file"`
+	Line     int     `json:"line"`
+	Text     string  `json:"text"`
+	Variable string  `json:"variable"`
+	Thread   int     `json:"thread"`
 	Span     []int64 `json:"span,omitempty"` // from its first byte to its last, as Bytes
 }
 
