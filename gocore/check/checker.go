@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -27,7 +28,9 @@ type Checker struct {
 	order    []*Finding
 	tell     func(*Finding)
 	answer   func(mark int64)
-	Unclear  int // how many conflicts there would be if accesses of which only the pages are known were of all their bytes
+	Events   [64]int // how many were processed, by kind
+	Failure  string  // an internal error, after which nothing is looked at
+	Limited  []int   // ranks that have stopped to tell of their loads and stores
 
 	stop atomic.Bool
 	done chan struct{}
@@ -63,12 +66,13 @@ const (
 	idlePause = 5 * time.Millisecond
 )
 
-// Run processes events until Finish is called and all has been read.
+// Run processes events until Finish is called and all has been read. An error in the checker itself does not end the job: what
+// follows is read and not looked at.
 func (c *Checker) Run() {
 	defer close(c.done)
 	pause := busyPause
 	for {
-		n := c.advance()
+		n := c.guarded()
 		if n > 0 {
 			pause = busyPause
 			continue
@@ -79,6 +83,17 @@ func (c *Checker) Run() {
 		time.Sleep(pause)
 		pause = min(2*pause, idlePause)
 	}
+}
+
+// guarded processes events, and returns how many; an error ends the search.
+func (c *Checker) guarded() (n int) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			c.Failure = fmt.Sprintf("%v\n%s", reason, debug.Stack())
+			n = 1
+		}
+	}()
+	return c.advance()
 }
 
 // Ended says that a rank has ended: nothing more is written to its stream.
@@ -94,7 +109,7 @@ func (c *Checker) Finish(stuck bool) []*Finding {
 	for _, r := range c.ranks {
 		c.settle(r, false)
 	}
-	if stuck {
+	if stuck && c.Failure == "" {
 		c.leftovers()
 	}
 	return c.order
@@ -157,6 +172,13 @@ func (c *Checker) thread(r *rank, e *events.Event) *thread {
 }
 
 func (c *Checker) process(r *rank, e *events.Event) {
+	if c.Failure != "" {
+		if e.Kind == events.Mark {
+			c.answer(e.Words[0])
+		}
+		return
+	}
+	c.Events[e.Kind]++
 	c.settle(r, e.Kind == events.OpFailed)
 	if e.Kind < events.Op {
 		c.define(r, e)
@@ -210,6 +232,8 @@ func (c *Checker) process(r *rank, e *events.Event) {
 		} else {
 			t.clock.join(c.ranks[w[0]].receiving)
 		}
+	case events.Limit:
+		c.Limited = append(c.Limited, r.number)
 	case events.Done:
 		c.finishOne(t, w[0])
 	case events.Notify:

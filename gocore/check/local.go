@@ -8,7 +8,7 @@ func (c *Checker) localAccess(t *thread, e *events.Event) {
 		return
 	}
 	w := e.Words
-	a := &access{by: t, at: t.now(), writes: w[0] != 0, owner: t.rank, runs: runs{w[1], w[2], w[3], w[4]}, site: t.sites[e.Site], inexact: w[5] != 0}
+	a := &access{by: t, at: t.now(), writes: w[0] != 0, owner: t.rank, runs: runs{w[1], w[2], w[3], w[4]}, site: t.sites[e.Site]}
 	for _, m := range t.mapped {
 		part := m.win.parts[m.owner]
 		if part != nil && !part.freed && a.runs.start >= m.address && a.runs.start < m.address+m.bytes {

@@ -190,21 +190,20 @@ const (
 
 // access is one access to the memory of a rank.
 type access struct {
-	by      *thread
-	at      at
-	known   clock // of a late access: what its thread knew
-	op      *operation
-	role    role
-	writes  bool
-	owner   *rank // whose memory it is
-	win     *window
-	runs    runs
-	site    *site
-	basic   int64 // of an accumulate
-	size    int64
-	accOp   int64
-	atomic  bool
-	inexact bool // it may have touched fewer bytes
+	by     *thread
+	at     at
+	known  clock // of a late access: what its thread knew
+	op     *operation
+	role   role
+	writes bool
+	owner  *rank // whose memory it is
+	win    *window
+	runs   runs
+	site   *site
+	basic  int64 // of an accumulate
+	size   int64
+	accOp  int64
+	atomic bool
 }
 
 // points are the steps at which an operation was complete: several threads may have completed it, each for itself.

@@ -216,7 +216,7 @@ func checked(run []step, ranks int) map[[2]int]bool {
 		operation := func(kind, op int64) {
 			send(s.rank, events.Op, site, "", win, kind, int64(i+1), int64(s.other), int64(s.cell), typ, 1, at, typ, 1, 0, 0, 0, 0, op, 0, 0, 0)
 		}
-		access := func(write, address int64) { send(s.rank, events.Access, site, "", write, address, 1, 8, 8, 0) }
+		access := func(write, address int64) { send(s.rank, events.Access, site, "", write, address, 1, 8, 8) }
 		switch s.kind {
 		case stepPut:
 			operation(Put, OpReplace)
@@ -282,4 +282,19 @@ func TestRandomProgramsAgainstTheOracle(t *testing.T) {
 	}
 	require.Greater(t, racy, programs/3)
 	require.Less(t, racy, programs*9/10)
+}
+
+func TestAnErrorOfTheCheckerDoesNotEndTheJob(t *testing.T) {
+	s, err := events.New()
+	require.NoError(t, err)
+	defer s.Close()
+	answered := make(chan int64, 1)
+	c := New([]*events.Stream{s}, func(*Finding) {}, func(mark int64) { answered <- mark })
+	s.Write(events.Access) // without its words
+	s.Write(events.Sync)
+	s.Write(events.Mark, 5)
+	go c.Run()
+	require.EqualValues(t, 5, <-answered)
+	require.Empty(t, c.Finish(true))
+	require.Contains(t, c.Failure, "index out of range")
 }

@@ -32,9 +32,7 @@ func (c *Checker) add(b *access, known clock) {
 		if before && !c.outOfSync(a, b) {
 			return true
 		}
-		if from, to := a.runs.overlap(b.runs); from < to && (a.inexact || b.inexact) {
-			c.Unclear++
-		} else if from < to {
+		if from, to := a.runs.overlap(b.runs); from < to {
 			c.judge(a, b, known, before, from, to)
 		}
 		return true

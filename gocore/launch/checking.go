@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -115,7 +116,17 @@ func (c *checking) finish(status int) int {
 		c.put(c.json, map[string]any{"end": true, "findings": counted, "status": status})
 		return status
 	}
+	if c.Failure != "" {
+		c.print("mpiexec --check: internal error, after which nothing was looked at: please report it: " + c.Failure)
+	}
+	if len(c.Limited) > 0 {
+		slices.Sort(c.Limited)
+		c.print(fmt.Sprintf("mpiexec --check: of %s only the first loads and stores were looked at; --check=exact looks at all", rankList(c.Limited)))
+	}
 	c.print(summary(found, counted))
+	if c.opt.Verbose {
+		c.print(fmt.Sprintf("mpiexec --check: %d operations, %d loads and stores", c.Events[events.Op], c.Events[events.Access]))
+	}
 	return status
 }
 

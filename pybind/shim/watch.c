@@ -43,6 +43,7 @@ typedef struct {
 
 static entry *table;
 static PyObject *hook, *gone;
+static int stopped;
 static struct sigaction trap_before;
 uint64_t gm_watch_mask __attribute__((visibility("hidden")));
 
@@ -53,7 +54,7 @@ static uint32_t opened_count;
 extern __thread void *gm_guard_sp __attribute__((visibility("hidden"), tls_model("initial-exec")));
 
 static __thread struct {
-  uintptr_t at, pc;
+  uintptr_t at, pc, fault;
   uint64_t bytes;
   int write, inside, stepping, first, pages;
   entry *page[STEPPED];
@@ -115,7 +116,7 @@ static void open_until_rearm(entry *e) {
 static void rearm(void) {
   uint32_t n = __atomic_exchange_n(&opened_count, 0, __ATOMIC_SEQ_CST);
   for (uint32_t i = 0; i < n && i < OPENED; i++)
-    if (opened[i]->users && opened[i]->state == OPEN) protect(opened[i], PROTECTED);
+    if (!stopped && opened[i]->users && opened[i]->state == OPEN) protect(opened[i], PROTECTED);
 }
 
 int watch_fault(siginfo_t *info, void *context, int in_object) {
@@ -135,6 +136,7 @@ int watch_fault(siginfo_t *info, void *context, int in_object) {
     return 1;
   }
   operand_bytes o = operand_of(c, address);
+  mine.fault = address;
   mine.at = o.at, mine.bytes = o.bytes, mine.pc = (uintptr_t)c->uc_mcontext.gregs[REG_RIP];
   mine.write = c->uc_mcontext.gregs[REG_ERR] >> 1 & 1;
   mine.stepping = !o.repeated;
@@ -166,7 +168,10 @@ __attribute__((visibility("hidden"), used)) int gm_watch_hook(void) {
   Py_XDECREF(answer);
   PyErr_Restore(type, value, traceback);
   mine.pages = 0;
-  for (uint64_t page = at / PAGE; page <= (at + bytes - 1) / PAGE; page++) {
+  /* the page that has faulted is one of them, unless the operand was not decoded rightly */
+  uint64_t first = (mine.fault < at ? mine.fault : at) / PAGE;
+  uint64_t last = (mine.fault > at + bytes - 1 ? mine.fault : at + bytes - 1) / PAGE;
+  for (uint64_t page = first; page <= last; page++) {
     entry *e = find(page, 0);
     if (!e || e->state != PROTECTED) continue;
     if (step && mine.pages < STEPPED) {
@@ -203,7 +208,7 @@ static void on_trap(int sig, siginfo_t *info, void *context) {
   c->uc_mcontext.gregs[REG_EFL] &= ~0x100;
   mine.stepping = 0;
   for (int i = 0; i < mine.pages; i++)
-    if (mine.page[i]->users) protect(mine.page[i], PROTECTED);
+    if (mine.page[i]->users && !stopped) protect(mine.page[i], PROTECTED);
   mine.pages = 0;
 }
 
@@ -233,7 +238,7 @@ static PyObject *watch_start(PyObject *self, PyObject *functions) {
 /* Calls f with each run of the pages of some bytes. */
 static int change(uint64_t at, uint64_t bytes, int by) {
   uint64_t first = at / PAGE, last = (at + bytes - 1) / PAGE, from = first;
-  if (!table || !bytes) return 0;
+  if (!table || !bytes || (stopped && by > 0)) return 0;
   /* runs of pages that change their protection together */
   for (uint64_t page = first; page <= last + 1; page++) {
     int changes = 0;
@@ -256,10 +261,10 @@ static int change(uint64_t at, uint64_t bytes, int by) {
   return 0;
 }
 
-/* watch(address, bytes, by): by 1: the pages of these bytes are watched, -1: once less. */
+/* watch_memory(address, bytes, by): by 1: the pages of these bytes are watched, -1: once less. */
 static PyObject *watch_change(ARGS) {
   int64_t a[3];
-  if (integers("watch", args, n, 3, a) < 0) return NULL;
+  if (integers("watch_memory", args, n, 3, a) < 0) return NULL;
   if (change((uint64_t)a[0], (uint64_t)a[1], (int)a[2]) < 0) return PyErr_SetFromErrno(PyExc_OSError);
   Py_RETURN_NONE;
 }
@@ -287,6 +292,14 @@ void watch_freed(const void *p, size_t n) {
   }
 }
 
+/* watch_stop(): nothing is watched any more. */
+static PyObject *watch_stop(PyObject *self, PyObject *noargs) {
+  stopped = 1;
+  for (uint64_t i = 0; table && i < TABLE; i++)
+    if (table[i].state == PROTECTED) protect(&table[i], OPEN);
+  Py_RETURN_NONE;
+}
+
 /* watch_open(address, bytes): a call of MPI may access these bytes, until watch_rearm. */
 static PyObject *watch_open(ARGS) {
   int64_t a[2];
@@ -299,10 +312,10 @@ static PyObject *watch_open(ARGS) {
   Py_RETURN_NONE;
 }
 
-/* watched(address, bytes) -> whether a page of these bytes is watched */
+/* watched_memory(address, bytes) -> whether a page of these bytes is watched */
 static PyObject *watched(ARGS) {
   int64_t a[2];
-  if (integers("watched", args, n, 2, a) < 0) return NULL;
+  if (integers("watched_memory", args, n, 2, a) < 0) return NULL;
   if (table && a[1] > 0)
     for (uint64_t page = (uint64_t)a[0] / PAGE; page <= (uint64_t)(a[0] + a[1] - 1) / PAGE; page++) {
       entry *e = find(page, 0);
@@ -320,6 +333,7 @@ int watch_fault(siginfo_t *info, void *context, int in_object) { return 0; }
 void watch_freed(const void *p, size_t n) {}
 static PyObject *watch_start(PyObject *self, PyObject *function) { Py_RETURN_FALSE; }
 static PyObject *watch_change(ARGS) { Py_RETURN_NONE; }
+static PyObject *watch_stop(PyObject *self, PyObject *noargs) { Py_RETURN_NONE; }
 static PyObject *watch_open(ARGS) { Py_RETURN_NONE; }
 static PyObject *watched(ARGS) { Py_RETURN_FALSE; }
 static PyObject *watch_rearm(PyObject *self, PyObject *noargs) { Py_RETURN_NONE; }
@@ -337,9 +351,10 @@ static PyObject *watch_read(ARGS) {
 }
 
 PyMethodDef watch_methods[] = {{"watch_start", watch_start, METH_O, NULL},
-                               {"watch", (PyCFunction)(void *)watch_change, METH_FASTCALL, NULL},
+                               {"watch_memory", (PyCFunction)(void *)watch_change, METH_FASTCALL, NULL},
+                               {"watch_stop", watch_stop, METH_NOARGS, NULL},
                                {"watch_open", (PyCFunction)(void *)watch_open, METH_FASTCALL, NULL},
-                               {"watched", (PyCFunction)(void *)watched, METH_FASTCALL, NULL},
+                               {"watched_memory", (PyCFunction)(void *)watched, METH_FASTCALL, NULL},
                                {"watch_rearm", watch_rearm, METH_NOARGS, NULL},
                                {"watch_read", (PyCFunction)(void *)watch_read, METH_FASTCALL, NULL},
                                {0}};

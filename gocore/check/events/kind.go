@@ -22,7 +22,7 @@ const (
 	ReqDone        // number of a request that has completed, of an operation or a collective
 	Release        // key: what the thread has done is visible to the thread that acquires the key later
 	Acquire        // key
-	Access         // 1 for a store, address, count, bytes, stride of the runs, 1 if it may have been fewer bytes
+	Access         // 1 for a store, address, count, bytes, stride of the runs
 	Misuse         // Class, window or 0, target or -1; text: message
 	End            // the process ends; text: how
 	Mark           // number: what came before has been looked at when the mark is answered
@@ -34,6 +34,7 @@ const (
 	Notified       // window, slot: this rank has waited for notifications
 	Receiving      // the thread begins to receive a message
 	SyncSent       // receiver, request or 0: a synchronous send is over, or will be with its request
+	Limit          // how many loads and stores the rank has told of: it tells of no more
 )
 
 // SyncKind is a call that synchronizes on a window.

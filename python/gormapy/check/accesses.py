@@ -9,7 +9,7 @@ from gormapy._ext import core, fast
 from . import kinds, sites, threads
 from .wrapping import event
 
-# How many accesses are looked at one by one; further ones by the page. --check=exact has no limit.
+# How many accesses of a rank are looked at; later ones are not. --check=exact has no limit.
 LIMIT = 20_000
 
 _left = LIMIT
@@ -17,18 +17,17 @@ watching = False
 
 
 def _told(address, nbytes, write):
-    """Tell the checker of an access; return whether the next one to the page is to be told, too."""
-    global _left
+    """Tell the checker of an access; return whether there may be more."""
+    global _left, watching
     site = sites.accessing(write, address)
-    exact = _left > 0
-    if exact:
-        _left -= 1
-    else:
-        start = address & -4096
-        nbytes = (address + nbytes + 4095 & -4096) - start
-        address = start
-    fast.check_event(kinds.ACCESS, site, None, int(write), address, 1, nbytes, nbytes, int(not exact))
-    return exact
+    fast.check_event(kinds.ACCESS, site, None, int(write), address, 1, nbytes, nbytes)
+    _left -= 1
+    if _left > 0:
+        return True
+    watching = False
+    fast.watch_stop()
+    fast.check_event(kinds.LIMIT, 0, None, LIMIT)
+    return False
 
 
 def _gone(address, nbytes):
@@ -36,26 +35,26 @@ def _gone(address, nbytes):
     for place in [place for place in _lingering if place[0] < address + nbytes and address < place[0] + place[1]]:
         _lingering.remove(place)
         unwatch(*place)
-    event(kinds.GONE, sites.here("resize") if fast.watched(address, nbytes) else 0, None, address, nbytes)
+    event(kinds.GONE, sites.here("resize") if fast.watched_memory(address, nbytes) else 0, None, address, nbytes)
 
 
 def told(site, address, nbytes, write):
     """Tell the checker that a call of MPI accesses memory of the program, if it is watched."""
-    if nbytes and fast.watched(address, nbytes):
-        event(kinds.ACCESS, site, None, int(write), address, 1, nbytes, nbytes, 0)
+    if nbytes and fast.watched_memory(address, nbytes):
+        event(kinds.ACCESS, site, None, int(write), address, 1, nbytes, nbytes)
 
 
 def watch(address, nbytes):
     """Begin to watch memory; return whether it can be watched."""
     if not watching or not nbytes:
         return False
-    fast.watch(address, nbytes, 1)
+    fast.watch_memory(address, nbytes, 1)
     return True
 
 
 def unwatch(address, nbytes):
     """Watch memory once less."""
-    fast.watch(address, nbytes, -1)
+    fast.watch_memory(address, nbytes, -1)
 
 
 _lingering = collections.deque()

@@ -27,6 +27,7 @@ _OPERATIONS = ("Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Co
 _RANK = {"Get_accumulate": 2, "Fetch_and_op": 2, "Compare_and_swap": 3, "Rget_accumulate": 2}  # its place; else 1
 _SENDS = {"Send": "Ssend", "Isend": "Issend", "send": "ssend", "isend": "issend", "Send_init": "Ssend_init"}
 
+_SHARED = 4  # MPI.WIN_FLAVOR_SHARED
 _ALL_OF, _SHARE, _LONGEST = 100, 0.02, 0.01  # pauses: of all first ones, then a share; seconds
 
 _order = random.Random()
@@ -217,8 +218,10 @@ def _do_locally(win, late, rank):
 def _locking(method):
     def told(self, rank, *args, **kwargs):
         late = _late(self)
-        own = self._description and rank == self._description[4]
-        if own or not late.free() or type(rank) is not int:
+        base = self._description
+        # a part that this rank can load and store without MPI: its own, and those of a shared window
+        direct = base and (rank == base[4] or base[3] == _SHARED)
+        if direct or not late.free() or type(rank) is not int:
             return method(self, rank, *args, **kwargs)
         late.locks[rank] = lambda: method(self, rank, *args, **kwargs)
         return None
