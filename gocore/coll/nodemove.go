@@ -54,6 +54,9 @@ func (c *Comm) allgatherShortByNodes(send *p2p.Buf, all *Vec) *Op {
 	var whole block
 	if c.Rank != lead {
 		return c.stages(func(o *Op) {
+			if send != nil {
+				o.keep(all.part(c.Rank), own) // it comes once more with the others: this is for its error
+			}
 			whole = o.block(all, everyone)
 			o.send(own, lead)
 			o.recv(whole.Buf, lead)
