@@ -21,11 +21,11 @@ func (c *Channel) Posted(r *Request) bool {
 func (c *Channel) Kept() (bytes, messages int) {
 	c.q.mu.Lock()
 	defer c.q.mu.Unlock()
-	for _, m := range c.q.arrived {
+	for m := c.q.arrived.first; m != nil; m = m.next {
 		if m.header.Kind != fabric.KindEager {
 			continue
 		}
 		bytes += len(m.payload)
 	}
-	return bytes, len(c.q.arrived)
+	return bytes, c.q.arrived.n
 }

@@ -70,11 +70,11 @@ func (p *P2P) takeRoomy(h *fabric.Header, n int) *Request {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	r := q.firstPosted(h)
+	r := q.posted.find(h)
 	if r == nil || r.whole || !r.buf.dense() || n > r.buf.Bytes() {
 		return nil
 	}
-	q.unpost(r)
+	q.posted.remove(r)
 	return r
 }
 

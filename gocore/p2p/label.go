@@ -67,7 +67,9 @@ func (c *Channel) Left(tag int) (from int, l Label, found bool) {
 	gen := c.p.gen.Load()
 	c.q.mu.Lock()
 	defer c.q.mu.Unlock()
-	for _, m := range c.q.arrived[:min(len(c.q.arrived), leftLimit)] {
+	looked := 0
+	for m := c.q.arrived.first; m != nil && looked < leftLimit; m = m.next {
+		looked++
 		if h := &m.header; int(h.Tag) == tag && h.Gen == gen {
 			return int(h.Src), labelOf(h, m.payload), true
 		}
@@ -126,15 +128,8 @@ func (p *P2P) onTold(src int, h *fabric.Header, payload []byte) {
 // receive has matched. It calls before with the header of each first, and then ends the
 // sender's wait.
 func (c *Channel) Drop(tag int, gen uint32, before func(h *fabric.Header)) {
-	var dropped []*message
 	c.q.mu.Lock()
-	for i := 0; i < len(c.q.arrived); {
-		if h := &c.q.arrived[i].header; int(h.Tag) == tag && h.Gen == gen {
-			dropped = append(dropped, c.q.removeArrived(i))
-		} else {
-			i++
-		}
-	}
+	dropped := c.q.arrived.take(func(m *message) bool { return int(m.header.Tag) == tag && m.header.Gen == gen })
 	c.q.mu.Unlock()
 	for _, m := range dropped {
 		before(&m.header)

@@ -145,8 +145,7 @@ func (p *P2P) Drop(ctx uint32) {
 // empty drops the messages of a queue.
 func (p *P2P) empty(q *queue) {
 	q.mu.Lock()
-	left := q.arrived
-	q.arrived = nil
+	left := q.arrived.take(func(*message) bool { return true })
 	q.mu.Unlock()
 	for _, m := range left {
 		p.drop(m.world, &m.header, len(m.payload))
@@ -366,13 +365,13 @@ func (c *Channel) receive(r *Request, b Buf, source, tag int, whole bool) {
 		return
 	}
 	c.q.mu.Lock()
-	if i := c.q.findArrived(source, tag, r.gen); i >= 0 {
-		m := c.q.removeArrived(i)
+	if m := c.q.arrived.find(source, tag, r.gen); m != nil {
+		c.q.arrived.remove(m)
 		c.q.mu.Unlock()
 		c.p.take(r, m.world, &m.header, m.payload)
 		return
 	}
-	c.q.post(r)
+	c.q.posted.add(r)
 	c.q.mu.Unlock()
 }
 
@@ -403,7 +402,7 @@ func (p *P2P) onMessage(src int, h *fabric.Header, payload []byte) {
 	if len(payload) > 0 {
 		m.payload = append([]byte(nil), payload...)
 	}
-	q.arrived = append(q.arrived, m)
+	q.arrived.add(m)
 	q.mu.Unlock()
 }
 
@@ -775,11 +774,11 @@ func (m *Matched) World() []int { return m.c.World }
 func (c *Channel) Probe(source, tag int) (Status, bool) {
 	c.q.mu.Lock()
 	defer c.q.mu.Unlock()
-	i := c.q.findArrived(source, tag, c.p.gen.Load())
-	if i < 0 {
+	m := c.q.arrived.find(source, tag, c.p.gen.Load())
+	if m == nil {
 		return Status{}, false
 	}
-	h := &c.q.arrived[i].header
+	h := &m.header
 	return Status{Source: int(h.Src), Tag: int(h.Tag), Bytes: int(h.Len)}, true
 }
 
@@ -787,11 +786,11 @@ func (c *Channel) Probe(source, tag int) (Status, bool) {
 func (c *Channel) MatchedProbe(source, tag int) (*Matched, Status, bool) {
 	c.q.mu.Lock()
 	defer c.q.mu.Unlock()
-	i := c.q.findArrived(source, tag, c.p.gen.Load())
-	if i < 0 {
+	m := c.q.arrived.find(source, tag, c.p.gen.Load())
+	if m == nil {
 		return nil, Status{}, false
 	}
-	m := c.q.removeArrived(i)
+	c.q.arrived.remove(m)
 	h := &m.header
 	return &Matched{c, m}, Status{Source: int(h.Src), Tag: int(h.Tag), Bytes: int(h.Len)}, true
 }
@@ -913,18 +912,11 @@ func (p *P2P) reset(gen uint32) {
 	p.mu.RLock()
 	for _, q := range p.queues {
 		q.mu.Lock()
-		for r := q.posted.first; r != nil; r = q.posted.first {
-			q.unpost(r)
+		for r := q.posted.any(); r != nil; r = q.posted.any() {
+			q.posted.remove(r)
 			r.fail(old)
 		}
-		kept := q.arrived[:0]
-		for _, m := range q.arrived {
-			if int32(m.header.Gen-gen) >= 0 {
-				kept = append(kept, m)
-			}
-		}
-		clear(q.arrived[len(kept):])
-		q.arrived = kept
+		q.arrived.take(func(m *message) bool { return int32(m.header.Gen-gen) < 0 })
 		q.mu.Unlock()
 	}
 	p.mu.RUnlock()

@@ -13,7 +13,7 @@ type queue struct {
 	mu      sync.Mutex
 	ctx     uint32
 	posted  postedList
-	arrived []*message
+	arrived arrivedList
 
 	listener Listener // nil: nobody listens
 	world    []int    // world ranks of those that may tell it something
@@ -43,87 +43,25 @@ func (q *queue) peer(rank, tag int) string {
 	return fmt.Sprintf("%s with tag %d", name, tag)
 }
 
-// message is an unexpected message: it arrived before its receive was posted.
-type message struct {
-	world   int // sender
-	header  fabric.Header
-	payload []byte // own copy
-}
-
 func newQueue(ctx uint32) *queue {
 	return &queue{ctx: ctx}
-}
-
-// postedList has the posted receives in posting order.
-type postedList struct{ first, last *Request }
-
-func (q *queue) post(r *Request) {
-	r.posted, r.prev, r.next = true, q.posted.last, nil
-	if r.prev == nil {
-		q.posted.first = r
-	} else {
-		r.prev.next = r
-	}
-	q.posted.last = r
 }
 
 func (q *queue) unpost(r *Request) bool {
 	if !r.posted {
 		return false
 	}
-	if r.prev == nil {
-		q.posted.first = r.next
-	} else {
-		r.prev.next = r.next
-	}
-	if r.next == nil {
-		q.posted.last = r.prev
-	} else {
-		r.next.prev = r.prev
-	}
-	r.posted, r.prev, r.next = false, nil, nil
+	q.posted.remove(r)
 	return true
 }
 
 // takePosted removes and returns the first receive that accepts h.
 func (q *queue) takePosted(h *fabric.Header) *Request {
-	r := q.firstPosted(h)
+	r := q.posted.find(h)
 	if r != nil {
-		q.unpost(r)
+		q.posted.remove(r)
 	}
 	return r
-}
-
-// firstPosted returns the first receive that accepts h, nil if there is none.
-func (q *queue) firstPosted(h *fabric.Header) *Request {
-	for r := q.posted.first; r != nil; r = r.next {
-		if accepts(r.src, r.tag, h) && r.gen == h.Gen {
-			return r
-		}
-	}
-	return nil
-}
-
-// findArrived returns the index of the first unexpected message that src and tag
-// accept, -1 if there is none.
-func (q *queue) findArrived(src, tag int, gen uint32) int {
-	for i, m := range q.arrived {
-		if accepts(src, tag, &m.header) && m.header.Gen == gen {
-			return i
-		}
-	}
-	return -1
-}
-
-func (q *queue) removeArrived(i int) *message {
-	m := q.arrived[i]
-	if i == 0 {
-		q.arrived[0] = nil
-		q.arrived = q.arrived[1:]
-	} else {
-		q.arrived = append(q.arrived[:i], q.arrived[i+1:]...)
-	}
-	return m
 }
 
 func accepts(src, tag int, h *fabric.Header) bool {

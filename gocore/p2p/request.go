@@ -87,6 +87,7 @@ type Request struct {
 	head   fabric.Header // of the message it sends; here so that a send allocates nothing
 
 	posted     bool     // it is in the queue's list
+	order      uint64   // there: when it was posted
 	next, prev *Request // there
 }
 
