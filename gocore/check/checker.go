@@ -21,7 +21,6 @@ type Checker struct {
 	comms      map[string]*comm
 	windows    map[string][]*window
 	messages   map[[2]int64]clock
-	numbers    int // of collectives
 	freedParts []freedPart
 
 	findings map[string]*Finding

@@ -8,8 +8,7 @@ import (
 )
 
 func (c *Checker) newCollective(m *comm, name string, root int) *collective {
-	c.numbers++
-	return &collective{comm: m, name: name, root: root, begun: map[int]clock{}, sites: map[int]*site{}, sources: map[int][]int64{}, left: len(m.ranks), number: c.numbers, first: -1}
+	return &collective{comm: m, name: name, root: root, begun: map[int]clock{}, sites: map[int]*site{}, sources: map[int][]int64{}, left: len(m.ranks), first: -1}
 }
 
 // collective processes the begin or end of a collective call.

@@ -64,7 +64,7 @@ func (c *Checker) checkAssertions(o *operation, target *part) {
 
 // noPut reports an operation that changes a part of which its owner has said in a call that it would not be changed.
 func (c *Checker) noPut(o *operation, said *site) {
-	if said != nil && (o.Kind == Put || o.Kind >= Accumulate && o.Op != OpNone) {
+	if said != nil && (o.Kind == events.Put || o.Kind >= events.Accumulate && o.Op != OpNone) {
 		c.found(WrongAssert, c.anyThread(o.target), said, o.site, o.by.rank, o.win,
 			fmt.Sprintf("%s with MODE_NOPUT, although rank %d changes the part by %s", said.call, o.by.number, o.site.call))
 	}
@@ -204,10 +204,10 @@ func (c *Checker) checkArguments(o *operation) {
 		!origin.bytes() && !target.bytes() {
 		wrong(fmt.Sprintf("%s: the elements of the origin and those of the target are not of the same datatype", o.site.call))
 	}
-	if target != nil && o.Kind != Get && target.overlaps(o.TargetCount) {
+	if target != nil && o.Kind != events.Get && target.overlaps(o.TargetCount) {
 		wrong(fmt.Sprintf("%s: elements of the target overlap", o.site.call))
 	}
-	if o.Kind == Get && origin != nil && origin.overlaps(o.OriginCount) || result != nil && result.overlaps(o.ResultCount) {
+	if o.Kind == events.Get && origin != nil && origin.overlaps(o.OriginCount) || result != nil && result.overlaps(o.ResultCount) {
 		wrong(fmt.Sprintf("%s: elements of the buffer that it fills overlap", o.site.call))
 	}
 	if result != nil && origin != nil && o.Op != OpNone && touch(origin.spread(o.Origin, o.OriginCount), result.spread(o.Result, o.ResultCount)) {

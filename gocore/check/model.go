@@ -76,7 +76,6 @@ type collective struct {
 	sites    map[int]*site
 	first    int
 	left     int // how many ranks have not completed it
-	number   int
 }
 
 // window is a window of all its ranks.

@@ -18,7 +18,7 @@ func (c *Checker) operation(t *thread, e *events.Event) {
 		return
 	}
 	o.requested = o.Call != 0
-	if o.requested || o.Kind >= GetAccumulate {
+	if o.requested || o.Kind >= events.GetAccumulate {
 		r.ops[o.Number] = o
 	}
 	var open bool
@@ -30,17 +30,17 @@ func (c *Checker) operation(t *thread, e *events.Event) {
 	c.checkArguments(o)
 
 	// its buffers
-	updates := o.Kind >= Accumulate
+	updates := o.Kind >= events.Accumulate
 	noOp := o.Op == OpNone
-	if o.Kind == Put || updates && !noOp {
+	if o.Kind == events.Put || updates && !noOp {
 		c.buffer(o, reads, o.Origin, o.OriginType, o.OriginCount)
 	}
-	if o.Kind == CompareAndSwap {
+	if o.Kind == events.CompareAndSwap {
 		c.buffer(o, compares, o.Compare, o.OriginType, 1)
 	}
-	if o.Kind == Get {
+	if o.Kind == events.Get {
 		c.buffer(o, fills, o.Origin, o.OriginType, o.OriginCount)
-	} else if o.Kind >= GetAccumulate {
+	} else if o.Kind >= events.GetAccumulate {
 		c.buffer(o, fills, o.Result, o.ResultType, o.ResultCount)
 	}
 
@@ -52,7 +52,7 @@ func (c *Checker) operation(t *thread, e *events.Event) {
 	owner := c.ranks[o.target]
 	late := o.epoch.kind == "Start" && o.epoch.met[o.target] == nil
 	for _, b := range shape.spread(target.base+o.Disp*target.unit, o.TargetCount) {
-		a := &access{by: t, at: o.began, op: o, role: far, writes: o.Kind == Put || updates && !noOp, owner: owner, win: win, runs: b, site: o.site,
+		a := &access{by: t, at: o.began, op: o, role: far, writes: o.Kind == events.Put || updates && !noOp, owner: owner, win: win, runs: b, site: o.site,
 			atomic: updates, basic: shape.basic, size: shape.element, accOp: o.Op}
 		o.accesses = append(o.accesses, a)
 		if late {
@@ -143,7 +143,7 @@ func (c *Checker) complete(t *thread, win *window, target int, atTarget, ends bo
 // completeLocally records that the buffers of an operation are free; that of a Get has read its target.
 func (o *operation) completeLocally(now at) {
 	o.local.add(now)
-	if o.Kind == Get {
+	if o.Kind == events.Get {
 		o.remote.add(now)
 	}
 }
@@ -163,7 +163,7 @@ func (c *Checker) completed(t *thread, number int64) {
 	if o := t.ops[number]; o != nil {
 		o.requested = false
 		o.completeLocally(t.now())
-		if o.Kind < GetAccumulate || o.valued {
+		if o.Kind < events.GetAccumulate || o.valued {
 			delete(t.ops, number)
 		}
 	}

@@ -219,11 +219,11 @@ func checked(run []step, ranks int) map[[2]int]bool {
 		access := func(write, address int64) { send(s.rank, events.Access, site, "", write, address, 1, 8, 8) }
 		switch s.kind {
 		case stepPut:
-			operation(Put, OpReplace)
+			operation(events.Put, OpReplace)
 		case stepGet:
-			operation(Get, OpReplace)
+			operation(events.Get, OpReplace)
 		case stepAdd:
-			operation(Accumulate, OpSum)
+			operation(events.Accumulate, OpSum)
 		case stepFlush:
 			send(s.rank, events.Sync, site, "", win, int64(events.Flush), 1, int64(s.other), 0)
 		case stepFlushLocal:

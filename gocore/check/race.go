@@ -8,15 +8,6 @@ const (
 	OpSwap    = 3 // of Compare_and_swap
 )
 
-const (
-	Put            = 0
-	Get            = 1
-	Accumulate     = 2
-	GetAccumulate  = 3
-	FetchAndOp     = 4
-	CompareAndSwap = 5
-)
-
 // add checks an access against earlier ones to the same memory, and keeps it for later ones. known is what the thread
 // knows when the access begins.
 func (c *Checker) add(b *access, known clock) {

@@ -1,9 +1,6 @@
 package core
 
-import (
-	"gormapy/gocore/fabric"
-	"gormapy/gocore/mpi"
-)
+import "gormapy/gocore/mpi"
 
 // CheckJob begins to write what the program does for the launcher. It returns 1, or 0 if the launcher has not
 // asked for it.
@@ -20,11 +17,3 @@ func Identity(handle int64, window int) string { return mpi.Identity(handle, win
 
 // TypeLayout returns how an element of a datatype lies.
 func TypeLayout(typ int64, limit int) string { return mpi.TypeLayout(typ, limit) }
-
-// Mappable returns 1 if n bytes of memory lie in the arena, else 0.
-func Mappable(addr int64, n int) int {
-	if mpi.Mappable(fabric.Pointer(uint64(addr)), n) {
-		return 1
-	}
-	return 0
-}

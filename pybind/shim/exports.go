@@ -569,6 +569,9 @@ func gm_initialized() i32 { return yes(mpi.Initialized()) }
 //export gm_trace_head
 func gm_trace_head() unsafe.Pointer { return mpi.TraceAddress() }
 
+//export gm_mappable
+func gm_mappable(addr unsafe.Pointer, n i64) i32 { return yes(mpi.Mappable(addr, int(n))) }
+
 //export gm_check_stream
 func gm_check_stream() unsafe.Pointer { return mpi.CheckStream() }
 

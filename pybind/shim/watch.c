@@ -292,6 +292,16 @@ void watch_freed(const void *p, size_t n) {
   }
 }
 
+/* watch_mappable(address, bytes) -> whether these bytes are watched from now on: they are if they lie in the arena, whose pages
+   have nothing else on them. */
+static PyObject *watch_mappable(ARGS) {
+  int64_t a[2];
+  if (integers("watch_mappable", args, n, 2, a) < 0) return NULL;
+  if (!table || stopped || a[1] <= 0 || !gm_mappable((void *)(intptr_t)a[0], a[1])) Py_RETURN_FALSE;
+  if (change((uint64_t)a[0], (uint64_t)a[1], 1) < 0) return PyErr_SetFromErrno(PyExc_OSError);
+  Py_RETURN_TRUE;
+}
+
 /* watch_stop(): nothing is watched any more. */
 static PyObject *watch_stop(PyObject *self, PyObject *noargs) {
   stopped = 1;
@@ -333,6 +343,7 @@ int watch_fault(siginfo_t *info, void *context, int in_object) { return 0; }
 void watch_freed(const void *p, size_t n) {}
 static PyObject *watch_start(PyObject *self, PyObject *function) { Py_RETURN_FALSE; }
 static PyObject *watch_change(ARGS) { Py_RETURN_NONE; }
+static PyObject *watch_mappable(ARGS) { Py_RETURN_FALSE; }
 static PyObject *watch_stop(PyObject *self, PyObject *noargs) { Py_RETURN_NONE; }
 static PyObject *watch_open(ARGS) { Py_RETURN_NONE; }
 static PyObject *watched(ARGS) { Py_RETURN_FALSE; }
@@ -352,6 +363,7 @@ static PyObject *watch_read(ARGS) {
 
 PyMethodDef watch_methods[] = {{"watch_start", watch_start, METH_O, NULL},
                                {"watch_memory", (PyCFunction)(void *)watch_change, METH_FASTCALL, NULL},
+                               {"watch_mappable", (PyCFunction)(void *)watch_mappable, METH_FASTCALL, NULL},
                                {"watch_stop", watch_stop, METH_NOARGS, NULL},
                                {"watch_open", (PyCFunction)(void *)watch_open, METH_FASTCALL, NULL},
                                {"watched_memory", (PyCFunction)(void *)watched, METH_FASTCALL, NULL},

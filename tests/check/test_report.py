@@ -97,6 +97,34 @@ def test_findings_of_the_program_itself(mpirun):
     mpirun(2, RACE + indented + END, launcher=["--check"], expect=1)
 
 
+def test_parts_of_a_program(mpirun):
+    program = """
+    import pytest
+    from gormapy import check
+    assert check.assert_none() == 0
+    win.Flush_all()
+    with check.collect() as found:
+        with check.paused():
+            if rank == 0:
+                win.Put(mine, 1)
+                mine[1] = 6.0
+        win.Flush_all()
+        world.Barrier()
+    assert not found
+    with check.collect() as found:
+        if rank == 0:
+            win.Put(mine, 1)
+            mine[1] = 7.0
+    if rank == 0:
+        assert [record["class"] for record in found] == ["origin-reuse"], found
+        with pytest.raises(AssertionError, match="store of mine"):
+            check.assert_none()
+        assert check.assert_none(1) == 1
+    """
+    indented = "\n".join(line[4:] for line in program.splitlines())
+    mpirun(2, RACE.replace("    mine[1] = 5.0", "    pass") + indented + END, launcher=["--check"], expect=1)
+
+
 def test_findings_of_a_job_that_is_not_checked(mpirun):
     mpirun(
         1,

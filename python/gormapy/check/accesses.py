@@ -4,7 +4,7 @@ import collections
 import os
 import sys
 
-from gormapy._ext import core, fast
+from gormapy._ext import fast
 
 from . import kinds, sites, threads
 from .wrapping import event
@@ -72,9 +72,9 @@ def release(places):
         unwatch(*_lingering.popleft())
 
 
-def watchable(address, nbytes):
-    """Return whether memory of the program has pages of its own."""
-    return watching and nbytes > 0 and core.Mappable(address, nbytes) == 1
+def watch_own(address, nbytes):
+    """Begin to watch memory of the program, if it has pages of its own; return whether it has."""
+    return watching and fast.watch_mappable(address, nbytes)
 
 
 def install():

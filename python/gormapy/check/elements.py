@@ -38,17 +38,18 @@ def value_at(address, datatype):
     return fast.watch_read(address, small), 2 if integer else 1
 
 
-def number_of_op(op):
-    """Return the number that the checker has for an operation of accumulates (race.go)."""
-    from gormapy import MPI
+_ops = {}  # handle of an operation -> its number (race.go)
 
-    if op == MPI.NO_OP:
-        return 0
-    if op == MPI.REPLACE:
-        return 1
-    if op == MPI.SUM:
-        return 2
-    return 100 + op._h
+
+def number_of_op(op):
+    """Return the number that the checker has for an operation of accumulates."""
+    number = _ops.get(op._h)
+    if number is None:
+        from gormapy import MPI
+
+        known = {MPI.NO_OP._h: 0, MPI.REPLACE._h: 1, MPI.SUM._h: 2}
+        number = _ops[op._h] = known.get(op._h, 100 + op._h)
+    return number
 
 
 def span(address, count, datatype):

@@ -23,8 +23,7 @@ class Known:
             for buffer in buffers:
                 if buffer is not None and buffer[0] and buffer[1]:
                     place = elements.span(*buffer[:3])
-                    if accesses.watchable(*place):
-                        accesses.watch(*place)
+                    if accesses.watch_own(*place):
                         watched.append(place)
         self.kept.append((number, target, holder, watched, threading.get_ident()))
 

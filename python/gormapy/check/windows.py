@@ -69,7 +69,7 @@ def _define(win, site):
                 if accesses.watch(address, part):
                     known.watched.append((address, part))
     own = flavor in (MPI.WIN_FLAVOR_ALLOCATE, MPI.WIN_FLAVOR_SHARED)
-    if nbytes and (own or accesses.watchable(base, nbytes)) and accesses.watch(base, nbytes):
+    if nbytes and (accesses.watch(base, nbytes) if own else accesses.watch_own(base, nbytes)):
         known.watched.append((base, nbytes))
 
 
@@ -134,8 +134,7 @@ def _attaching(call, attached):
                 raise
             if address and attached:
                 event(kinds.ATTACH, site, None, self._h, address, nbytes, 1)
-                if accesses.watchable(address, nbytes):
-                    accesses.watch(address, nbytes)
+                if accesses.watch_own(address, nbytes):
                     windows[self._h].watched.append((address, nbytes))
 
         return told
