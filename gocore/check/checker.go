@@ -31,6 +31,9 @@ type Checker struct {
 	Failure  string  // an internal error, after which nothing is looked at
 	Limited  []int   // ranks that have stopped to tell of their loads and stores
 
+	last    atomic.Int64 // the time of the last event
+	several atomic.Bool  // a rank has several threads
+
 	stop atomic.Bool
 	done chan struct{}
 }
@@ -95,6 +98,16 @@ func (c *Checker) guarded() (n int) {
 	return c.advance()
 }
 
+// Idle returns for how long no rank has told of anything, 0 if a rank has several threads: one of them may be about to do what the
+// others wait for.
+func (c *Checker) Idle() time.Duration {
+	last := c.last.Load()
+	if last == 0 || c.several.Load() {
+		return 0
+	}
+	return time.Duration(events.Now() - last)
+}
+
 // Ended says that a rank has ended: nothing more is written to its stream.
 func (c *Checker) Ended(rank int) { c.streams[rank].ended.Store(true) }
 
@@ -145,6 +158,7 @@ func (c *Checker) advance() (n int) {
 		}
 		e := first.next
 		first.next = nil
+		c.last.Store(e.Time)
 		c.process(c.ranks[slices.Index(c.streams, first)], e)
 		n++
 	}
@@ -159,6 +173,9 @@ func (c *Checker) thread(r *rank, e *events.Event) *thread {
 			for _, other := range r.threads {
 				t.clock.join(other.clock)
 			}
+		}
+		if len(r.threads) > 0 {
+			c.several.Store(true)
 		}
 		r.threads[e.Thread] = t
 		c.threads = append(c.threads, t)

@@ -50,6 +50,25 @@ func (c Call) String() string {
 	return fmt.Sprintf("call %d", uint32(c))
 }
 
+// Waiting reports whether a thread of the rank waits in a call for other ranks of the job, and not for a time that is over by itself.
+func (rk *Rank) Waiting() bool {
+	if atomic.LoadUint32(&rk.State) != StateReady {
+		return false
+	}
+	for i := range rk.Waits {
+		w := &rk.Waits[i]
+		if atomic.LoadUint32(&w.Seq)&1 == 0 {
+			continue
+		}
+		switch Call(atomic.LoadUint32(&w.Call)) {
+		case CallNotified, CallWord, CallFile, CallCommCreate: // the last one may be an Accept, which waits for other jobs
+		default:
+			return true
+		}
+	}
+	return false
+}
+
 // Describe returns the state of rank r as text for time-out and deadlock reports: one
 // line for each wait in progress, or a single line if there is none.
 func (s *Segment) Describe(r int) []string {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -24,8 +25,10 @@ type checking struct {
 	streams []*events.Stream
 	opt     *Options
 	print   func(string)
-	json    *os.File // of --check=json:FILE
-	answers *os.File // what the ranks read: findings as they are found, and answers to marks
+	json    *os.File    // of --check=json:FILE
+	seen    []time.Time // when each rank was last seen to wait in a call
+	hung    bool        // all ranks wait, and none can go on
+	answers *os.File    // what the ranks read: findings as they are found, and answers to marks
 }
 
 // newChecking begins to check a job. It returns nil if the options ask for no check.
@@ -89,13 +92,35 @@ func (c *checking) variables(rank int) []string {
 	return []string{envExact + "=" + exact, settings.SharedArrays.Name + "=1", settings.OneCopy.Name + "=0", events.EnvStream + "=" + c.streams[rank].Path(), fmt.Sprintf("GORMAPY_JOB_FINDINGS=/proc/%d/fd/%d", os.Getpid(), c.answers.Fd())}
 }
 
+const (
+	hungAfter = 3 * time.Second
+	// glimpse is how long a rank may be seen not to wait: it looks for signals now and then.
+	glimpse = 300 * time.Millisecond
+)
+
+// hangs reports whether all ranks that have not ended wait in calls, have told of nothing else for some time, and have one thread
+// each: then none of them can go on.
+func (c *checking) hangs(l *launcher, now time.Time) bool {
+	if c.seen == nil {
+		c.seen = make([]time.Time, len(l.ranks))
+	}
+	all := len(l.ranks) > 0
+	for i, r := range l.ranks {
+		if l.record(i).Waiting() {
+			c.seen[i] = now
+		}
+		all = all && (r.ended || now.Sub(c.seen[i]) < glimpse)
+	}
+	return all && c.Idle() > hungAfter
+}
+
 // finish reports what was found, and returns the exit status of a job that has ended with status.
 func (c *checking) finish(status int) int {
 	if c == nil {
 		return status
 	}
 	counted := 0
-	found := c.Finish(status == statusTimeout)
+	found := c.Finish(status == statusTimeout || c.hung)
 	for _, f := range found {
 		if !f.Contested {
 			counted++

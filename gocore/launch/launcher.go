@@ -552,6 +552,9 @@ func (l *launcher) onTick(now time.Time) (giveUp bool) {
 	if due(l.stuckAt) && !l.stopping {
 		l.onStuck()
 	}
+	if l.checking != nil && !l.stopping && l.checking.hangs(l, now) {
+		l.onHang()
+	}
 	if l.verdict != "" && (due(l.verdictAt) || l.verdictOf != nil && l.verdictOf.silent()) {
 		l.reportVerdict()
 	}
@@ -570,6 +573,18 @@ func (l *launcher) onTick(now time.Time) (giveUp bool) {
 		return true
 	}
 	return false
+}
+
+// onHang ends a job that is checked and whose ranks wait for ever.
+func (l *launcher) onHang() {
+	l.checking.hung = true
+	l.messages.print("mpiexec --check: all ranks wait, and none can go on:")
+	for i := range l.ranks {
+		for _, line := range l.describe(i) {
+			l.messages.print("mpiexec:   " + line)
+		}
+	}
+	l.fail(nil, 1, "mpiexec --check: the job is ended")
 }
 
 func (l *launcher) reportVerdict() {

@@ -77,12 +77,37 @@ def test_findings_outlive_the_program(mpirun, tmp_path, end, status):
     assert found["count"] == 1
 
 
-def test_a_hang_is_reported(mpirun):
-    program = "from gormapy import MPI\nif MPI.COMM_WORLD.rank == 0: MPI.COMM_WORLD.Barrier()\nelse:\n  import time; time.sleep(60)"
-    result = mpirun(2, program, launcher=["--check"], timeout=2, expect=124)
+def test_a_job_that_hangs_is_ended(mpirun):
+    program = """
+    from gormapy import MPI
+    world = MPI.COMM_WORLD
+    if world.rank == 0:
+        world.Barrier()
+    else:
+        world.recv(source=0)
+    """
+    result = mpirun(2, program, launcher=["--check"], timeout=40, expect=1)
+    assert "mpiexec --check: all ranks wait, and none can go on:" in result.stderr
     assert (
         "found collective-mismatch: rank 0 waits in Barrier for ranks [1], which have never called it" in result.stderr
     )
+
+
+def test_a_rank_that_computes_is_waited_for(mpirun):
+    program = """
+    import threading, time
+    from gormapy import MPI
+    world = MPI.COMM_WORLD
+    if world.rank == 0:
+        time.sleep(5)
+    world.Barrier()
+    if world.rank == 0:  # another thread sends what all wait for
+        threading.Timer(5, lambda: world.send(1, 0)).start()
+        world.recv(source=0)
+    world.Barrier()
+    """
+    result = mpirun(2, program, launcher=["--check"], timeout=40)
+    assert result.stderr.strip() == "mpiexec --check: nothing was found in this run"
 
 
 def test_findings_of_the_program_itself(mpirun):
