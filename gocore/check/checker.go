@@ -170,21 +170,47 @@ func (c *Checker) thread(r *rank, e *events.Event) *thread {
 	if t == nil {
 		t = &thread{rank: r, index: len(c.threads)}
 		if e.Kind != events.Acquire {
+			t.clock.join(r.past)
 			for _, other := range r.threads {
 				t.clock.join(other.clock)
 			}
+		} else if before := r.successor(r.keys[e.Words[0]]); before != nil {
+			t.index, t.clock = before.index, before.clock
 		}
 		if len(r.threads) > 0 {
 			c.several.Store(true)
 		}
 		r.threads[e.Thread] = t
-		c.threads = append(c.threads, t)
+		if t.index == len(c.threads) {
+			c.threads = append(c.threads, t)
+		} else {
+			c.threads[t.index] = t
+		}
 	}
 	if n := t.index + 1; n > len(t.clock) {
 		t.clock = append(t.clock, make(clock, n-len(t.clock))...)
 	}
-	t.clock[t.index]++
+	if e.Kind != events.ThreadEnd {
+		t.clock[t.index]++
+	} else { // no step: who knows the last one knows all
+		t.over = true
+		r.past.join(t.clock)
+		r.over = append(r.over, t)
+		delete(r.threads, e.Thread)
+	}
 	return t
+}
+
+// successor returns a thread that has ended, which is known to who starts a thread with what is known. The new one goes on with its
+// index and steps, so that clocks do not grow with each thread.
+func (r *rank) successor(known clock) *thread {
+	for i, t := range r.over {
+		if known.has(at{t.index, t.clock[t.index]}) {
+			r.over = slices.Delete(r.over, i, i+1)
+			return t
+		}
+	}
+	return nil
 }
 
 func (c *Checker) process(r *rank, e *events.Event) {
@@ -218,7 +244,9 @@ func (c *Checker) process(r *rank, e *events.Event) {
 	case events.Received:
 		key := [2]int64{w[1], w[0]}
 		t.clock.join(c.messages[key])
-		delete(c.messages, key)
+		if len(w) < 3 {
+			delete(c.messages, key)
+		}
 	case events.Coll:
 		c.collective(t, e)
 	case events.ReqDone:
@@ -281,7 +309,9 @@ func (c *Checker) define(r *rank, e *events.Event) {
 		if c.comms[key] == nil {
 			m := &comm{key: key, calls: map[int]int{}, open: map[int]*collective{}}
 			for _, rank := range w[2:] {
-				m.ranks = append(m.ranks, int(rank))
+				if int(rank) < len(c.ranks) { // others were spawned, and are not checked
+					m.ranks = append(m.ranks, int(rank))
+				}
 			}
 			c.comms[key] = m
 		}

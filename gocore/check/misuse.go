@@ -82,8 +82,9 @@ func (c *Checker) noStore(t *thread, win *window, mine *part, said *site, assert
 // freed processes memory that the program frees or moves, or, without a site, that nobody uses any more.
 func (c *Checker) freed(t *thread, e *events.Event) {
 	address, bytes, at := e.Words[0], e.Words[1], t.sites[e.Site]
+	buffers := len(e.Words) > 2
 	t.memory.over(address, address+bytes, func(a *access) bool {
-		open := len(a.done()) == 0
+		open := len(a.done()) == 0 || buffers && (a.op == nil || a.role == far)
 		if at != nil && a.op != nil && a.role != far && open {
 			c.found(MemoryGone, t, at, a.site, a.by.rank, a.win, fmt.Sprintf("memory is freed or moved that %s may still access", a.call()))
 		}

@@ -8,6 +8,8 @@ import (
 type rank struct {
 	number    int
 	threads   map[uint32]*thread
+	over      []*thread // that have ended, and have no successor
+	past      clock     // what threads that have ended knew
 	sites     map[uint32]*site
 	comms     map[int64]*comm
 	windows   map[int64]*window
@@ -30,6 +32,7 @@ type thread struct {
 	index  int
 	clock  clock
 	exempt bool
+	over   bool        // it has ended
 	inside *collective // the blocking collective call that it is in
 }
 

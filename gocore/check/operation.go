@@ -17,8 +17,8 @@ func (c *Checker) operation(t *thread, e *events.Event) {
 	if mine == nil || target == nil || o.site == nil {
 		return
 	}
-	o.requested = o.Call != 0
-	if o.requested || o.Kind >= events.GetAccumulate {
+	o.requested = o.Call&callRequest != 0
+	if o.Call != 0 {
 		r.ops[o.Number] = o
 	}
 	var open bool
@@ -74,6 +74,12 @@ func (c *Checker) operation(t *thread, e *events.Event) {
 		c.update(o)
 	}
 }
+
+// The bits of Operation.Call.
+const (
+	callRequest = 1
+	callValue   = 2
+)
 
 // late keeps an access in the epoch of Start until the target's Post is known.
 func (p *part) late(a *access) {
@@ -163,7 +169,7 @@ func (c *Checker) completed(t *thread, number int64) {
 	if o := t.ops[number]; o != nil {
 		o.requested = false
 		o.completeLocally(t.now())
-		if o.Kind < events.GetAccumulate || o.valued {
+		if o.Call&callValue == 0 || o.valued {
 			delete(t.ops, number)
 		}
 	}

@@ -17,8 +17,9 @@ func (c *Checker) add(b *access, known clock) {
 		if before && b.covers(a) {
 			return false
 		}
+		stays := !b.replaces(a)
 		if a.op != nil && a.op == b.op || !(a.writes || b.writes) || a.op == nil && a.by == b.by {
-			return true
+			return stays
 		}
 		if before && !c.outOfSync(a, b) {
 			return true
@@ -26,7 +27,7 @@ func (c *Checker) add(b *access, known clock) {
 		if from, to := a.runs.overlap(b.runs); from < to {
 			c.judge(a, b, known, before, from, to)
 		}
-		return true
+		return stays
 	})
 	memory.add(b)
 	c.sweep(memory)
@@ -35,6 +36,13 @@ func (c *Checker) add(b *access, known clock) {
 // covers reports whether every access that conflicts with a, which was complete before b, conflicts with b, too.
 func (b *access) covers(a *access) bool {
 	return a.runs == b.runs && a.by == b.by && a.role == b.role && a.writes == b.writes && a.atomic == b.atomic && a.accOp == b.accOp && a.basic == b.basic
+}
+
+// replaces reports whether every access that conflicts with a conflicts with b, too, although both are pending: the same call at the
+// same line, which is complete no sooner. So a loop of updates of one place in one epoch is one access.
+func (b *access) replaces(a *access) bool {
+	return a.op != nil && b.op != nil && a.op != b.op && a.site == b.site && b.covers(a) && a.op.win == b.op.win && a.op.target == b.op.target &&
+		a.op.Kind == b.op.Kind && a.op.epoch.site == b.op.epoch.site && (a.op.Call|b.op.Call)&callRequest == 0 && len(a.op.local)+len(a.op.remote) == 0
 }
 
 // atomicTo reports whether two updates are atomic to each other; contested, whether opinions differ.
@@ -133,7 +141,7 @@ func (c *Checker) sweep(memory *space) {
 	}
 	var all clock
 	for _, t := range c.threads {
-		if t.rank.ended {
+		if t.rank.ended || t.over {
 			continue
 		}
 		if all == nil {

@@ -4,15 +4,14 @@ import "gormapy/gocore/check/events"
 
 // The flavors of windows and assertions, numbered as in MPI.
 const (
-	flavorAllocate = 2
-	flavorShared   = 4
-	flavorDynamic  = 3
-	modeNoCheck    = 1024
-	modeNoStore    = 2048
-	modeNoPut      = 4096
-	modeNoPrecede  = 8192
-	modeNoSucceed  = 16384
-	lockExclusive  = 1
+	flavorShared  = 4
+	flavorDynamic = 3
+	modeNoCheck   = 1024
+	modeNoStore   = 2048
+	modeNoPut     = 4096
+	modeNoPrecede = 8192
+	modeNoSucceed = 16384
+	lockExclusive = 1
 )
 
 // synchronize processes a call that synchronizes on a window.
@@ -88,7 +87,8 @@ func (c *Checker) synchronize(t *thread, e *events.Event) {
 			return
 		}
 		mine.freed = true
-		if win.flavor == flavorAllocate || win.flavor == flavorShared {
+		mine.syncs, mine.pending, mine.exposed = nil, nil, map[int][]*exposure{}
+		if assertion != 0 { // its memory stays
 			c.freedParts = append(c.freedParts, freedPart{mine, t.number, win})
 		}
 		delete(t.windows, w[0])

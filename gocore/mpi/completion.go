@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"gormapy/gocore/check/events"
 	"gormapy/gocore/engine"
 	"gormapy/gocore/job"
 )
@@ -135,6 +136,9 @@ func RequestStatus(h int64, st *Status) (done bool, code Code) {
 	}
 	r.outcome(st)
 	st.Error = 0
+	if checked := events.On(); checked != nil {
+		r.record(nil, checked, false)
+	}
 	return true, 0
 }
 

@@ -64,6 +64,7 @@ const mostPartitions = 1 << 20
 func (c *Comm) partitionChannel() *p2p.Channel {
 	return c.partitions.get(func() *p2p.Channel {
 		ch := proc.p2p.Open(channelOf(c.ctx, channelPartitions), c.pt.Rank, c.pt.World)
+		ch.SetChecked()
 		if sides := c.coll.Sides; sides != nil {
 			ch.Name(func(r int) string { return sides.Name(sides.Remote[r]) })
 		}

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"gormapy/gocore/check/events"
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/job"
@@ -190,6 +191,17 @@ func (p *partitionedRecv) advance() bool {
 	return p.arrived == len(p.parts)
 }
 
+// tell tells a checker which partitions have arrived; over: all have, and that is not told again.
+func (p *partitionedRecv) tell(checked *events.Stream, over bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.parts {
+		if p.parts[i].Done() {
+			tellReceived(checked, &p.parts[i].Request, over)
+		}
+	}
+}
+
 // overlapped returns which partitions of the sender partition i overlaps: from first to before end.
 // Both sides have the same number of bytes in all; if that is 0, this is by the numbers of
 // partitions, likewise.
@@ -241,6 +253,11 @@ func (p *partitionedRecv) has(i int) bool {
 	for k, end := p.overlapped(i); k < end; k++ {
 		if !p.done(k) {
 			return false
+		}
+	}
+	if checked := events.On(); checked != nil {
+		for k, end := p.overlapped(i); k < end; k++ {
+			tellReceived(checked, &p.parts[k].Request, false)
 		}
 	}
 	return true

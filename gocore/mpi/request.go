@@ -165,7 +165,7 @@ var empty = Status{Source: p2p.AnySource, Tag: p2p.AnyTag}
 func (r *Request) finish(h int64, st *Status) Code {
 	code := r.outcome(st)
 	if recording, checked := trace.On(), events.On(); recording != nil || checked != nil {
-		r.record(recording, checked)
+		r.record(recording, checked, true)
 	}
 	if r.persistent {
 		r.deactivate()
@@ -194,10 +194,17 @@ func (r *Request) deactivate() {
 	}
 }
 
-// record records in a trace, and tells a checker, that a message was received.
-func (r *Request) record(p *trace.Part, checked *events.Stream) {
-	if j, ok := r.op.(*joined); ok {
-		r = j.recv
+// record records in a trace, and tells a checker, that a message was received. over is false if the request stays, so that
+// this is called again.
+func (r *Request) record(p *trace.Part, checked *events.Stream, over bool) {
+	switch op := r.op.(type) {
+	case *joined:
+		r = op.recv
+	case *partitionedRecv:
+		if checked != nil && !r.inactive.Load() {
+			op.tell(checked, over)
+		}
+		return
 	}
 	if r.inactive.Load() || r.null || r.op != nil || !r.IsRecv() || r.ch.Internal() {
 		return
@@ -207,9 +214,18 @@ func (r *Request) record(p *trace.Part, checked *events.Stream) {
 			p.Received(r.Number(), r.ch.Ctx, r.Peer(), s.Tag, s.Bytes)
 		}
 		if checked != nil {
-			checked.Write(events.Received, int64(r.Number()), int64(r.Peer()))
+			tellReceived(checked, &r.Request, over)
 		}
 	}
+}
+
+// tellReceived tells a checker that the thread knows of a message; over: that it has been received, so that nobody asks for it again.
+func tellReceived(checked *events.Stream, r *p2p.Request, over bool) {
+	words := []int64{int64(r.Number()), int64(r.Peer())}
+	if !over {
+		words = append(words, 1)
+	}
+	checked.Write(events.Received, words...)
 }
 
 // outcome writes the status of a completed request and returns its error.

@@ -2,12 +2,14 @@ package mpiio
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/errs"
+	"gormapy/gocore/sys"
 )
 
 // classes are the error classes for errors of the system.
@@ -75,13 +77,36 @@ func again(f func() error) error {
 	}
 }
 
+// mostOpened is how often a call is made again for memory that is watched: other threads may have it protected again.
+const mostOpened = 100
+
+// opened reports whether memory that a system call could not access is accessible now: mpiexec --check protects memory that it
+// watches, and opens it for accesses of the runtime.
+func opened(b []byte, err error, times *int) bool {
+	if err != unix.EFAULT || *times == mostOpened {
+		return false
+	}
+	*times++
+	return sys.Touch(func() {
+		var sum byte
+		for i := 0; i < len(b); i += os.Getpagesize() {
+			sum += b[i]
+		}
+		touched.Store(uint32(sum + b[len(b)-1]))
+	}) == nil
+}
+
+// touched has what is loaded for nothing, so that it is loaded.
+var touched atomic.Uint32
+
 // writeAt writes all of b at off.
 func writeAt(fd int, b []byte, off int64) error {
+	times := 0
 	for len(b) > 0 {
 		n, err := unix.Pwrite(fd, b, off)
 		counters.writes.Add(1)
 		switch {
-		case err == unix.EINTR:
+		case err == unix.EINTR || opened(b, err, &times):
 		case err != nil:
 			return err
 		case n == 0:
@@ -95,12 +120,12 @@ func writeAt(fd int, b []byte, off int64) error {
 
 // readAt reads b at off and returns how many bytes precede the file's end.
 func readAt(fd int, b []byte, off int64) (int, error) {
-	got := 0
+	got, times := 0, 0
 	for got < len(b) {
 		n, err := unix.Pread(fd, b[got:], off+int64(got))
 		counters.reads.Add(1)
 		switch {
-		case err == unix.EINTR:
+		case err == unix.EINTR || opened(b[got:], err, &times):
 		case err != nil:
 			return got, err
 		case n == 0:

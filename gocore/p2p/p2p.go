@@ -94,6 +94,9 @@ type Channel struct {
 // SetInternal marks messages that are not the program's: they are not recorded, and errors do not name their tags.
 func (c *Channel) SetInternal() { c.q.internal = true }
 
+// SetChecked has a checker told of messages that are sent, though they are internal: who receives them tells it, too.
+func (c *Channel) SetChecked() { c.q.checked = true }
+
 // Internal reports whether SetInternal was called.
 func (c *Channel) Internal() bool { return c.q.internal }
 
@@ -208,7 +211,7 @@ func (c *Channel) send(r *Request, mode Mode, b Buf, dest, tag int, l Label) {
 	if recording := trace.On(); recording != nil && !c.q.internal {
 		h.Aux = recording.Sent(c.Ctx, to, tag, n)
 	}
-	if checked := events.On(); checked != nil && !c.q.internal {
+	if checked := events.On(); checked != nil && (!c.q.internal || c.q.checked) {
 		if h.Aux == 0 {
 			h.Aux = trace.Number()
 		}
@@ -760,6 +763,13 @@ func (c *Channel) Unreceived(token uint64) bool {
 	return r != nil && !c.p.eng.Gone(r.Peer())
 }
 
+// noticed tells a checker that this thread knows of a message, which it has not received.
+func (c *Channel) noticed(h *fabric.Header) {
+	if checked := events.On(); checked != nil && !c.q.internal {
+		checked.Write(events.Received, int64(h.Aux), int64(c.World[h.Src]), 1)
+	}
+}
+
 // Matched is a message that a matched probe has taken out of the queue.
 type Matched struct {
 	c *Channel
@@ -779,6 +789,7 @@ func (c *Channel) Probe(source, tag int) (Status, bool) {
 		return Status{}, false
 	}
 	h := &m.header
+	c.noticed(h)
 	return Status{Source: int(h.Src), Tag: int(h.Tag), Bytes: int(h.Len)}, true
 }
 
@@ -792,6 +803,7 @@ func (c *Channel) MatchedProbe(source, tag int) (*Matched, Status, bool) {
 	}
 	c.q.arrived.remove(m)
 	h := &m.header
+	c.noticed(h)
 	return &Matched{c, m}, Status{Source: int(h.Src), Tag: int(h.Tag), Bytes: int(h.Len)}, true
 }
 

@@ -20,6 +20,7 @@ type queue struct {
 
 	revoked  atomic.Bool
 	internal bool                  // the messages are not the program's
+	checked  bool                  // a checker is told of them in any case
 	names    func(rank int) string // how errors name ranks; nil: by their numbers
 }
 

@@ -58,6 +58,21 @@ static PyObject *check_open(PyObject *self, PyObject *noargs) {
   Py_RETURN_NONE;
 }
 
+static int failed;
+
+static void after_python(void) {
+  if (!gm_forked) append(CHECK_END, 0, NULL, 0, "failed", failed ? 6 : 0);
+}
+
+/* check_end(how): the program ends; how: whether it has failed. The event is written when Python has ended: functions that are registered
+   with atexit, and __del__, may still call MPI. */
+static PyObject *check_end(PyObject *self, PyObject *how) {
+  if (!stream || gm_forked) Py_RETURN_NONE;
+  failed = PyObject_IsTrue(how);
+  if (Py_AtExit(after_python) < 0) after_python();
+  Py_RETURN_NONE;
+}
+
 /* check_event(kind, site, text or None, *words): write an event. */
 static PyObject *check_event(ARGS) {
   int64_t words[CHECK_MOST_WORDS], head[2];
@@ -76,5 +91,6 @@ static PyObject *check_event(ARGS) {
 }
 
 PyMethodDef check_methods[] = {{"check_open", check_open, METH_NOARGS, NULL},
+                               {"check_end", check_end, METH_O, NULL},
                                {"check_event", (PyCFunction)(void *)check_event, METH_FASTCALL, NULL},
                                {0}};

@@ -16,7 +16,7 @@ typedef struct {
   uint64_t read, pad4[7];
 } check_head;
 
-enum { CHECK_DATA_AT = 4096, CHECK_HEAD_BYTES = 24, CHECK_MOST_WORDS = 512, CHECK_GONE = 23 };
+enum { CHECK_DATA_AT = 4096, CHECK_HEAD_BYTES = 24, CHECK_MOST_WORDS = 512, CHECK_END = 19, CHECK_GONE = 23 };
 
 extern PyMethodDef check_methods[];
 

@@ -12,12 +12,15 @@
 #include <string.h>
 #include <ucontext.h>
 
-static unsigned mask_offset, high_offset; /* of the mask registers and the upper halves of YMM, in the XSAVE area */
+/* In the XSAVE area: the mask registers, the upper halves of YMM and of ZMM 0 to 15, and ZMM 16 to 31. */
+static unsigned mask_offset, high_offset, zmm_offset, more_offset;
 
 void operand_setup(void) {
   unsigned a, b, c, d;
   if (__get_cpuid_count(13, 2, &a, &b, &c, &d) && a) high_offset = b;
   if (__get_cpuid_count(13, 5, &a, &b, &c, &d) && a) mask_offset = b;
+  if (__get_cpuid_count(13, 6, &a, &b, &c, &d) && a) zmm_offset = b;
+  if (__get_cpuid_count(13, 7, &a, &b, &c, &d) && a) more_offset = b;
 }
 
 /* What has been read of an instruction. */
@@ -26,7 +29,7 @@ typedef struct {
   const ucontext_t *context;
   int rex_w, rex_r, rex_x, rex_b, size16, f2, f3;
   int vex, evex, map, pp, length; /* length: of the vector, in bytes */
-  int mask, broadcast, vvvv;
+  int mask, broadcast, vvvv, high_index;
   uint8_t opcode;
 } instruction;
 
@@ -76,6 +79,7 @@ static void format(instruction *i) {
     i->vex = i->evex = 1;
     i->rex_r = !(i->p[1] & 0x80), i->rex_x = !(i->p[1] & 0x40), i->rex_b = !(i->p[1] & 0x20), i->map = i->p[1] & 7;
     i->rex_w = i->p[2] >> 7, i->pp = i->p[2] & 3;
+    i->high_index = !(i->p[3] & 8);
     i->length = lengths[i->p[3] >> 5 & 3], i->broadcast = i->p[3] >> 4 & 1, i->mask = i->p[3] & 7;
     i->opcode = i->p[4], i->p += 5;
   } else {
@@ -93,9 +97,43 @@ static void format(instruction *i) {
   }
 }
 
+/* The same for instructions with numbers of 16 bits (maps 5 and 6). */
+static int half_bytes(const instruction *i) {
+  int n = i->length, scalar = i->pp == 2;
+  if (i->map == 6)
+    return i->broadcast || (i->opcode >= 0x96 && (i->opcode & 9) == 9) ? 2
+           : i->opcode == 0x13                                         ? (i->pp ? n / 2 : 2)
+                                                                       : n;
+  switch (i->opcode) {
+    case 0x2a:
+    case 0x7b:
+      return scalar ? (i->rex_w ? 8 : 4) : i->broadcast ? 2 : n;
+    case 0x2e:
+    case 0x2f:
+    case 0x6e:
+    case 0x7e:
+      return 2;
+    case 0x5a:
+      return i->pp == 3 ? 8 : scalar ? 2 : i->pp == 1 ? (i->broadcast ? 8 : n) : i->broadcast ? 2 : n / 4;
+    case 0x5b:
+      return i->pp == 0 ? (i->broadcast ? (i->rex_w ? 8 : 4) : n) : i->broadcast ? 2 : n / 2;
+  }
+  return scalar || i->broadcast ? 2 : n;
+}
+
+/* The bytes of an element that is gathered, scattered, compressed or expanded; 0 for other instructions. */
+static int scattered(const instruction *i) {
+  int op = i->opcode;
+  if (!i->vex || i->map != 2 || i->pp != 1) return 0;
+  if ((op >= 0x90 && op <= 0x93) || (i->evex && ((op >= 0xa0 && op <= 0xa3) || (op >= 0x88 && op <= 0x8b))))
+    return i->rex_w ? 8 : 4;
+  return i->evex && (op == 0x62 || op == 0x63) ? (i->rex_w ? 2 : 1) : 0;
+}
+
 /* The bytes of the operand of an instruction with vector registers; also of those of SSE. */
 static int vector_bytes(const instruction *i) {
   int n = i->length, element = i->rex_w ? 8 : 4;
+  if (i->map > 4) return half_bytes(i);
   if (i->broadcast) return element;
   if (i->map == 1) switch (i->opcode) {
       case 0x10:
@@ -138,6 +176,9 @@ static int vector_bytes(const instruction *i) {
         return i->pp == 2 ? n / 2 : n;
       case 0xc4:
         return 2;
+      case 0x90:
+      case 0x91: /* KMOV */
+        return i->rex_w ? (i->pp == 1 ? 4 : 8) : i->pp == 1 ? 1 : 2;
       default:
         return i->pp || i->vex || i->opcode < 0x60 || i->opcode == 0xc6 ? n : 8;
     }
@@ -174,6 +215,12 @@ static int vector_bytes(const instruction *i) {
       case 0x22:
       case 0x32:
         return n / 8;
+      case 0xf2:
+      case 0xf3:
+      case 0xf5:
+      case 0xf6:
+      case 0xf7:
+        return element; /* of general registers */
       case 0xf0:
       case 0xf1:
         return i->rex_w ? 8 : i->size16 ? 2 : 4; /* MOVBE */
@@ -203,6 +250,8 @@ static int vector_bytes(const instruction *i) {
     case 0x22:
     case 0x21:
       return element;
+    case 0xf0:
+      return element;
     case 0x0a:
       return 4;
     case 0x0b:
@@ -227,7 +276,12 @@ static int general_bytes(const instruction *i) {
         return i->opcode >= 0x90 && i->opcode <= 0x9f ? 1 : n;
     }
   if (i->opcode == 0x63) return 4;
-  if (i->opcode >= 0xd8 && i->opcode <= 0xdf) return i->opcode & 4 ? 8 : 4; /* x87, but for long double */
+  if (i->opcode >= 0xd8 && i->opcode <= 0xdf) { /* x87 */
+    static const uint8_t bytes[8][8] = {
+        {4, 4, 4, 4, 4, 4, 4, 4}, {4, 4, 4, 4, 28, 2, 28, 2},   {4, 4, 4, 4, 4, 4, 4, 4}, {4, 4, 4, 4, 4, 10, 4, 10},
+        {8, 8, 8, 8, 8, 8, 8, 8}, {8, 8, 8, 8, 108, 8, 108, 2}, {2, 2, 2, 2, 2, 2, 2, 2}, {2, 2, 2, 2, 10, 8, 10, 8}};
+    return bytes[i->opcode - 0xd8][*i->p >> 3 & 7];
+  }
   return i->opcode & 1 ? n : 1;
 }
 
@@ -280,51 +334,132 @@ static void masked(uintptr_t *at, uint64_t *bytes, uint64_t mask, int element) {
   *bytes = (uint64_t)((last - first + 1) * element);
 }
 
+/* Copies a vector register; returns whether it is known. */
+static int vector(const instruction *i, int number, uint8_t v[64]) {
+  const uint8_t *area = (const uint8_t *)i->context->uc_mcontext.fpregs;
+  if (!area || !high_offset || (i->evex && (!zmm_offset || !more_offset))) return 0;
+  memset(v, 0, 64);
+  if (number >= 16) {
+    memcpy(v, area + more_offset + 64 * (number - 16), 64);
+    return 1;
+  }
+  memcpy(v, area + 160 + 16 * number, 16);
+  memcpy(v + 16, area + high_offset + 16 * number, 16);
+  if (zmm_offset) memcpy(v + 32, area + zmm_offset + 32 * number, 32);
+  return 1;
+}
+
 /* The bits of a vector register that AVX's masked moves take for a mask: the highest of each element. */
 static uint64_t vector_mask(const instruction *i, int element) {
-  const uint8_t *area = (const uint8_t *)i->context->uc_mcontext.fpregs;
-  uint8_t v[32];
-  if (!area || !high_offset) return ~0ull;
-  memcpy(v, area + 160 + 16 * i->vvvv, 16);
-  memcpy(v + 16, area + high_offset + 16 * i->vvvv, 16);
+  uint8_t v[64];
+  if (!vector(i, i->vvvv, v)) return ~0ull;
   uint64_t mask = 0;
   for (int k = 0; k < i->length / element; k++) mask |= (uint64_t)(v[(k + 1) * element - 1] >> 7) << k;
   return mask;
 }
 
+/* The mask register of an instruction, all bits set if it has none. */
+static uint64_t mask_of(const instruction *i) {
+  uint64_t mask = ~0ull;
+  if (i->mask && mask_offset && i->context->uc_mcontext.fpregs)
+    memcpy(&mask, (const char *)i->context->uc_mcontext.fpregs + mask_offset + 8 * i->mask, 8);
+  return mask;
+}
+
+/* The elements of a gather or scatter. If they are not evenly spaced, only the one at the address. */
+static operand_bytes lanes_of(instruction *i, uintptr_t address, int element) {
+  operand_bytes one = {.at = address, .bytes = (uint64_t)element, .count = 1};
+  uint8_t modrm = *i->p++, sib = *i->p++, v[64];
+  int mod = modrm >> 6, base = (sib & 7) | i->rex_b << 3, wide = i->opcode & 1 ? 8 : 4;
+  if ((modrm & 7) != 4 || mod == 3) return one;
+  int64_t start = (sib & 7) == 5 && mod == 0 ? 0 : reg(i, base);
+  if (mod == 1) {
+    start += (int64_t)(int8_t)*i->p * (i->evex ? element : 1);
+  } else if (mod == 2 || (sib & 7) == 5) {
+    int32_t disp;
+    memcpy(&disp, i->p, 4);
+    start += disp;
+  }
+  if (!vector(i, (sib >> 3 & 7) | i->rex_x << 3 | (i->evex ? i->high_index << 4 : 0), v)) return one;
+  uint64_t mask = i->evex ? mask_of(i) : vector_mask(i, element);
+  int64_t low = 0, last = 0, step = 0;
+  int n = 0, even = 1;
+  for (int k = 0; k < i->length / (element > wide ? element : wide); k++) {
+    int32_t narrow;
+    int64_t index;
+    if (!(mask >> k & 1)) continue;
+    if (wide == 4) {
+      memcpy(&narrow, v + 4 * k, 4);
+      index = narrow;
+    } else {
+      memcpy(&index, v + 8 * k, 8);
+    }
+    int64_t at = start + index * (1 << (sib >> 6));
+    if (address - (uint64_t)at < (uint64_t)element) one.at = (uintptr_t)at;
+    if (n == 1) step = at - last;
+    if (n > 1 && at - last != step) even = 0;
+    if (n++ == 0 || at < low) low = at;
+    last = at;
+  }
+  uint64_t distance = (uint64_t)(step < 0 ? -step : step);
+  if (!even || n < 2 || distance < (uint64_t)element) return one;
+  if (distance == (uint64_t)element)
+    return (operand_bytes){.at = (uintptr_t)low, .bytes = (uint64_t)(n * element), .count = 1};
+  return (operand_bytes){.at = (uintptr_t)low, .bytes = (uint64_t)element, .count = (uint64_t)n, .stride = distance};
+}
+
+/* How many bytes of memory a bit of an instruction's mask stands for, 0 if its mask does not choose bytes of memory. */
+static int masked_element(const instruction *i, int bytes) {
+  static const int lanes[] = {2, 4, 8, 4, 8, 8};
+  int op = i->opcode, low = op & 15, wide = i->rex_w ? 8 : 4;
+  if (i->broadcast) return 0;
+  if (i->map == 1 && (op == 0x6f || op == 0x7f) && i->pp == 3) return wide / 4;
+  if (i->map == 2 && low < 6 && ((op >= 0x20 && op <= 0x35) || (op >= 0x10 && op <= 0x15 && i->pp == 2)))
+    return bytes * lanes[low] / i->length; /* VPMOV: narrower in memory than in the register */
+  if (i->map == 2 && ((op >= 0x18 && op <= 0x1b) || (op >= 0x58 && op <= 0x5b) || op == 0x78 || op == 0x79)) return 0;
+  return i->map > 4 || (i->map == 2 && op == 0x13) || (i->map == 3 && op == 0x1d) ? 2 : wide;
+}
+
 operand_bytes operand_of(const void *context, uintptr_t address) {
   const ucontext_t *c = context;
-  instruction i = {.p = (const uint8_t *)c->uc_mcontext.gregs[REG_RIP], .context = c};
+  const uint8_t *start = (const uint8_t *)c->uc_mcontext.gregs[REG_RIP];
+  instruction i = {.p = start, .context = c};
   format(&i);
   if (!i.vex && i.map == 0 && (i.opcode == 0xa4 || i.opcode == 0xa5 || i.opcode == 0xaa || i.opcode == 0xab)) {
-    uint64_t each = i.opcode & 1 ? (i.rex_w ? 8 : i.size16 ? 2 : 4) : 1;
-    uint64_t n = i.f3 || i.f2 ? (uint64_t)reg(&i, 1) * each : each;
+    int each = i.opcode & 1 ? (i.rex_w ? 8 : i.size16 ? 2 : 4) : 1;
+    uint64_t n = (uint64_t)each * (i.f3 || i.f2 ? (uint64_t)reg(&i, 1) : 1);
     uintptr_t from = (uintptr_t)reg(&i, 6), to = (uintptr_t)reg(&i, 7);
     int down = c->uc_mcontext.gregs[REG_EFL] >> 10 & 1;
-    if (!down && n) return (operand_bytes){address - to < n ? to : from, n, i.f3 || i.f2};
-    return (operand_bytes){address, each, 0};
+    if (down || !n) return (operand_bytes){.at = address, .bytes = (uint64_t)each, .count = 1};
+    return (operand_bytes){.at = address - to < n ? to : from,
+                           .bytes = n,
+                           .repeated = i.f3 || i.f2 ? each : 0,
+                           .moves = i.opcode < 0xa8,
+                           .length = (int)(i.p - start),
+                           .count = 1};
   }
-  int vectors = i.vex || i.map > 1 || (i.map == 1 && has_vectors(i.opcode));
+  int vectors = i.vex || i.map > 1 || (i.map == 1 && has_vectors(i.opcode)), element = scattered(&i);
+  if (element && i.opcode >= 0x90) return lanes_of(&i, address, element);
   uint64_t bytes = (uint64_t)(vectors ? vector_bytes(&i) : general_bytes(&i));
-  if (!vectors && i.map == 0 && i.opcode >= 0xa0 && i.opcode <= 0xa3) return (operand_bytes){address, bytes, 0};
-  uintptr_t at = effective(&i, (int)bytes, 0);
+  if (!vectors && i.map == 0 && i.opcode >= 0xa0 && i.opcode <= 0xa3)
+    return (operand_bytes){.at = address, .bytes = bytes, .count = 1};
+  uintptr_t at = effective(&i, element ? element : (int)bytes, 0);
   if (at - address + 64 > 128) at = address; /* not decoded */
-  if (i.evex && i.mask && mask_offset && c->uc_mcontext.fpregs) {
-    uint64_t mask;
-    int element = i.map == 1 && (i.opcode == 0x6f || i.opcode == 0x7f) && i.pp == 3 ? (i.rex_w ? 2 : 1)
-                  : i.rex_w                                                         ? 8
-                                                                                    : 4;
-    memcpy(&mask, (const char *)c->uc_mcontext.fpregs + mask_offset + 8 * i.mask, 8);
-    masked(&at, &bytes, mask, element);
-  }
-  if (!i.evex && i.vex && i.map == 2 &&
-      (i.opcode >= 0x2c && i.opcode <= 0x2f || i.opcode == 0x8c || i.opcode == 0x8e)) {
-    int element = i.opcode >= 0x80 ? (i.rex_w ? 8 : 4) : i.opcode & 1 ? 8 : 4;
+  if (element) {                             /* compressed: without gaps */
+    uint64_t mask = mask_of(&i), n = bytes / (uint64_t)element;
+    bytes = (uint64_t)element * (uint64_t)__builtin_popcountll(n < 64 ? mask & ((1ull << n) - 1) : mask);
+  } else if (i.evex && i.mask) {
+    if ((element = masked_element(&i, (int)bytes))) masked(&at, &bytes, mask_of(&i), element);
+  } else if (!i.evex && i.vex && i.map == 2 &&
+             ((i.opcode >= 0x2c && i.opcode <= 0x2f) || i.opcode == 0x8c || i.opcode == 0x8e)) {
+    element = i.opcode >= 0x80 ? (i.rex_w ? 8 : 4) : i.opcode & 1 ? 8 : 4;
     masked(&at, &bytes, vector_mask(&i, element), element);
   }
-  return (operand_bytes){at, bytes ? bytes : 1, 0};
+  return (operand_bytes){.at = at, .bytes = bytes ? bytes : 1, .count = 1};
 }
 #else
 void operand_setup(void) {}
-operand_bytes operand_of(const void *context, uintptr_t address) { return (operand_bytes){address, 1, 0}; }
+operand_bytes operand_of(const void *context, uintptr_t address) {
+  return (operand_bytes){.at = address, .bytes = 1, .count = 1};
+}
 #endif

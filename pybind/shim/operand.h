@@ -7,7 +7,9 @@
 typedef struct {
   uintptr_t at;
   uint64_t bytes;
-  int repeated; /* bytes is what a REP instruction has still to do */
+  int repeated, moves,
+      length; /* of a REP instruction, which has bytes to do: bytes of an element, whether it is MOVS or STOS, its length */
+  uint64_t count, stride; /* of a gather or scatter: so many runs of bytes, so far apart; else count is 1 */
 } operand_bytes;
 
 /* Describes the memory operand of the instruction in a signal's context (ucontext_t) that has faulted at address. What it can't decode is one

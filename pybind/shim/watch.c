@@ -8,6 +8,7 @@
       nothing below runs in a signal handler, except for 4.
    3. gm_watch_landing saves all registers, calls gm_watch_hook, and restores them. The hook takes the GIL (the thread may have it), calls
       Python's hook with the address, the number of bytes and the direction, opens the pages, and says whether to step.
+      REP MOVS and STOS are executed by the hook itself.
    4. Stepping: the instruction is executed with the trap flag set, and on_trap protects the pages again. So every instruction that accesses a
       watched page is seen, with the exact bytes. Without stepping the pages stay open until rearm, and what other instructions do to them
       meanwhile is not seen.
@@ -15,7 +16,8 @@
    The table of pages only grows. It is changed with the GIL held or by a thread in watch_fault, by single atomic stores; two
    threads that open or close one page at the same time make the same system calls.
 
-   A system call on protected memory fails with EFAULT: the checker opens what calls of MPI get. On processors other than x86-64 nothing is
+   A system call on protected memory fails with EFAULT: those of other libraries are in interpose.c, and package mpiio opens what it
+   reads and writes. On processors other than x86-64 nothing is
    watched (watch_start returns False). */
 #define _GNU_SOURCE
 #include "raw.h"
@@ -27,7 +29,9 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -54,8 +58,8 @@ static uint32_t opened_count;
 extern __thread void *gm_guard_sp __attribute__((visibility("hidden"), tls_model("initial-exec")));
 
 static __thread struct {
-  uintptr_t at, pc, fault;
-  uint64_t bytes;
+  uintptr_t pc, fault;
+  operand_bytes o;
   int write, inside, stepping, first, pages;
   entry *page[STEPPED];
 } mine __attribute__((tls_model("initial-exec")));
@@ -76,6 +80,7 @@ __asm__(
     "mov gm_watch_mask(%rip), %eax\nxor %edx, %edx\n"
     "xsave64 (%rsp)\n"
     "cld\n"
+    "mov %rbp, %rdi\n"
     "call gm_watch_hook\n"
     "mov %eax, %ebx\n"
     "mov gm_watch_mask(%rip), %eax\nxor %edx, %edx\n"
@@ -107,16 +112,43 @@ static int protect(entry *e, uint32_t state) {
   return mprotect((void *)(e->page * PAGE), PAGE, state == PROTECTED ? PROT_NONE : PROT_READ | PROT_WRITE);
 }
 
-static void open_until_rearm(entry *e) {
+static void note_opened(entry *e) {
   uint32_t i = __atomic_fetch_add(&opened_count, 1, __ATOMIC_SEQ_CST);
   if (i < OPENED) opened[i] = e;
-  protect(e, OPEN);
 }
 
+/* Opens a page. A process may have only so many mappings (vm.max_map_count), and a page that is opened among protected ones
+   makes two more: then all of those are opened. */
+static void open_page(entry *e) {
+  if (protect(e, OPEN) == 0) return;
+  uint64_t first = e->page, last = e->page;
+  for (entry *next; (next = find(first - 1, 0)) && next->state == PROTECTED; first--) continue;
+  for (entry *next; (next = find(last + 1, 0)) && next->state == PROTECTED; last++) continue;
+  for (uint64_t page = first; page <= last; page++) {
+    entry *next = find(page, 0);
+    __atomic_store_n(&next->state, OPEN, __ATOMIC_SEQ_CST);
+    if (next != e) note_opened(next);
+  }
+  mprotect((void *)(first * PAGE), (last - first + 1) * PAGE, PROT_READ | PROT_WRITE);
+}
+
+static void close_page(entry *e) {
+  if (protect(e, PROTECTED) < 0)
+    __atomic_store_n(&e->state, OPEN, __ATOMIC_SEQ_CST); /* too many mappings: not watched */
+}
+
+static void open_until_rearm(entry *e) {
+  note_opened(e);
+  open_page(e);
+}
+
+static uint32_t in_calls; /* system calls that use what is open */
+
 static void rearm(void) {
+  if (__atomic_load_n(&in_calls, __ATOMIC_SEQ_CST)) return;
   uint32_t n = __atomic_exchange_n(&opened_count, 0, __ATOMIC_SEQ_CST);
   for (uint32_t i = 0; i < n && i < OPENED; i++)
-    if (!stopped && opened[i]->users && opened[i]->state == OPEN) protect(opened[i], PROTECTED);
+    if (!stopped && opened[i]->users && opened[i]->state == OPEN) close_page(opened[i]);
 }
 
 int watch_fault(siginfo_t *info, void *context, int in_object) {
@@ -131,15 +163,16 @@ int watch_fault(siginfo_t *info, void *context, int in_object) {
   }
   ucontext_t *c = context;
   if (mine.stepping) { /* the other page of an operand */
-    if (mine.pages < STEPPED) mine.page[mine.pages++] = e;
-    protect(e, OPEN);
+    if (mine.pages < STEPPED) {
+      mine.page[mine.pages++] = e;
+      open_page(e);
+    } else {
+      open_until_rearm(e);
+    }
     return 1;
   }
-  operand_bytes o = operand_of(c, address);
-  mine.fault = address;
-  mine.at = o.at, mine.bytes = o.bytes, mine.pc = (uintptr_t)c->uc_mcontext.gregs[REG_RIP];
+  mine.o = operand_of(c, address), mine.pc = (uintptr_t)c->uc_mcontext.gregs[REG_RIP], mine.fault = address;
   mine.write = c->uc_mcontext.gregs[REG_ERR] >> 1 & 1;
-  mine.stepping = !o.repeated;
   uintptr_t sp = (uintptr_t)c->uc_mcontext.gregs[REG_RSP] - 128 - 8;
   memcpy((void *)sp, &mine.pc, 8);
   c->uc_mcontext.gregs[REG_RSP] = (greg_t)sp;
@@ -147,39 +180,174 @@ int watch_fault(siginfo_t *info, void *context, int in_object) {
   return 1;
 }
 
-/* Tells Python of an access, and opens its pages. Returns whether to step. */
-__attribute__((visibility("hidden"), used)) int gm_watch_hook(void) {
-  int error = errno, step = mine.stepping;
-  uintptr_t at = mine.at, bytes = mine.bytes;
-  mine.inside = 1, mine.stepping = 0;
-  PyGILState_STATE state = PyGILState_Ensure();
+/* An exception of a signal handler of the program, which has run while the hook did. */
+static PyObject *waiting;
+
+/* Raises it in the program. */
+static int raise_waiting(void *unused) {
+  PyObject *exception = waiting;
+  waiting = NULL;
+  if (!exception) return 0;
+  PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+  Py_DECREF(exception);
+  return -1;
+}
+
+/* Has an exception of the hook raised when the program's instruction is over: a signal handler has raised it, which runs in the main thread. The
+   hook itself has none to raise, unless the program has left no room for its frames: that is not the program's affair. */
+static void raise_later(void) {
+  if (PyErr_ExceptionMatches(PyExc_RecursionError) || PyErr_ExceptionMatches(PyExc_MemoryError)) {
+    PyErr_Clear();
+    return;
+  }
+  if (syscall(SYS_gettid) != getpid()) {
+    PyErr_WriteUnraisable(hook);
+    return;
+  }
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
-  PyObject *answer = PyObject_CallFunction(hook, "KKi", (unsigned long long)at, (unsigned long long)bytes, mine.write);
-  if (!answer) {
-    if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
-      PyErr_Clear();
-      PyErr_SetInterrupt(); /* it is raised when the program's instruction is over */
-    } else {
-      PyErr_WriteUnraisable(hook);
-    }
-  }
-  step = step && answer == Py_True;
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (traceback) PyException_SetTraceback(value, traceback);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+  PyObject *before = waiting;
+  waiting = value;
+  Py_XDECREF(before);
+  if (!before) Py_AddPendingCall(raise_waiting, NULL);
+}
+
+/* Tells Python of an access. Returns whether the next one to the page is to be told, too. */
+static int tell(uintptr_t at, const operand_bytes *o, int write) {
+  PyObject *answer = PyObject_CallFunction(hook, "KKiKK", (unsigned long long)at, (unsigned long long)o->bytes, write,
+                                           (unsigned long long)o->count, (unsigned long long)o->stride);
+  if (!answer) raise_later();
+  int yes = answer == Py_True;
   Py_XDECREF(answer);
-  PyErr_Restore(type, value, traceback);
-  mine.pages = 0;
-  /* the page that has faulted is one of them, unless the operand was not decoded rightly */
-  uint64_t first = (mine.fault < at ? mine.fault : at) / PAGE;
-  uint64_t last = (mine.fault > at + bytes - 1 ? mine.fault : at + bytes - 1) / PAGE;
-  for (uint64_t page = first; page <= last; page++) {
+  return yes;
+}
+
+static int is_protected(uintptr_t at, uint64_t bytes) {
+  for (uint64_t page = at / PAGE; page <= (at + bytes - 1) / PAGE; page++) {
+    entry *e = find(page, 0);
+    if (e && e->state == PROTECTED) return 1;
+  }
+  return 0;
+}
+
+static void open_pages(uintptr_t at, uint64_t bytes, int step) {
+  for (uint64_t page = at / PAGE; page <= (at + bytes - 1) / PAGE; page++) {
     entry *e = find(page, 0);
     if (!e || e->state != PROTECTED) continue;
     if (step && mine.pages < STEPPED) {
       mine.page[mine.pages++] = e;
-      protect(e, OPEN);
+      open_page(e);
     } else {
       open_until_rearm(e);
     }
+  }
+}
+
+static void close_pages(uintptr_t at, uint64_t bytes) {
+  for (uint64_t page = at / PAGE; page <= (at + bytes - 1) / PAGE; page++) {
+    entry *e = find(page, 0);
+    if (e && e->users && e->state == OPEN && !stopped) close_page(e);
+  }
+}
+
+int watch_call_begins(const void *p, uint64_t n) {
+  if (!table || !n || mine.inside || gm_forked || !is_protected((uintptr_t)p, n)) return 0;
+  __atomic_fetch_add(&in_calls, 1, __ATOMIC_SEQ_CST);
+  open_pages((uintptr_t)p, n, 0);
+  return 1;
+}
+
+void watch_call_tells(const void *p, uint64_t n, int write) {
+  int error = errno;
+  if (!PyGILState_GetThisThreadState()) return;
+  mine.inside = 1;
+  PyGILState_STATE state = PyGILState_Ensure();
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  operand_bytes o = {.at = (uintptr_t)p, .bytes = n, .count = 1};
+  tell(o.at, &o, write);
+  PyErr_Restore(type, value, traceback);
+  PyGILState_Release(state);
+  mine.inside = 0;
+  errno = error;
+}
+
+void watch_call_ends(const void *p, uint64_t n) {
+  int error = errno;
+  if (__atomic_fetch_sub(&in_calls, 1, __ATOMIC_SEQ_CST) == 1) close_pages((uintptr_t)p, n);
+  errno = error;
+}
+
+/* Places of registers in what gm_watch_landing has saved. */
+enum { SAVED_RDI = 8, SAVED_RSI = 9, SAVED_RCX = 13, SAVED_RAX = 14, SAVED_PC = 16 };
+
+/* Does what is left of a REP instruction: stepping would take a trap for each element. */
+static void repeat(uint64_t *saved, const operand_bytes *o) {
+  uint64_t n = saved[SAVED_RCX], to = saved[SAVED_RDI], from = saved[SAVED_RSI], value = saved[SAVED_RAX];
+  switch (o->moves ? o->repeated : -o->repeated) {
+    case 1:
+      __asm__ volatile("rep movsb" : "+c"(n), "+D"(to), "+S"(from)::"memory");
+      break;
+    case 2:
+      __asm__ volatile("rep movsw" : "+c"(n), "+D"(to), "+S"(from)::"memory");
+      break;
+    case 4:
+      __asm__ volatile("rep movsl" : "+c"(n), "+D"(to), "+S"(from)::"memory");
+      break;
+    case 8:
+      __asm__ volatile("rep movsq" : "+c"(n), "+D"(to), "+S"(from)::"memory");
+      break;
+    case -1:
+      __asm__ volatile("rep stosb" : "+c"(n), "+D"(to) : "a"(value) : "memory");
+      break;
+    case -2:
+      __asm__ volatile("rep stosw" : "+c"(n), "+D"(to) : "a"(value) : "memory");
+      break;
+    case -4:
+      __asm__ volatile("rep stosl" : "+c"(n), "+D"(to) : "a"(value) : "memory");
+      break;
+    case -8:
+      __asm__ volatile("rep stosq" : "+c"(n), "+D"(to) : "a"(value) : "memory");
+      break;
+  }
+  saved[SAVED_RCX] = n, saved[SAVED_RDI] = to, saved[SAVED_RSI] = from;
+  saved[SAVED_PC] += (uint64_t)o->length;
+}
+
+/* Tells Python of an access, and opens its pages. Returns whether to step. */
+__attribute__((visibility("hidden"), used)) int gm_watch_hook(uint64_t *saved) {
+  int error = errno;
+  operand_bytes o = mine.o;
+  uintptr_t other = 0;
+  mine.inside = 1;
+  PyGILState_STATE state = PyGILState_Ensure();
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  int step = tell(o.at, &o, mine.write);
+  if (o.repeated && o.moves) {
+    other = (uintptr_t)saved[mine.write ? SAVED_RSI : SAVED_RDI];
+    if (is_protected(other, o.bytes)) step &= tell(other, &o, !mine.write);
+  }
+  /* A signal that comes while on_fault runs is handled by another thread, of which Python's loop in this one learns late. */
+  if (PyErr_CheckSignals() < 0) raise_later();
+  PyErr_Restore(type, value, traceback);
+  mine.pages = 0;
+  if (o.repeated) {
+    open_pages(o.at, o.bytes, 0);
+    if (other) open_pages(other, o.bytes, 0);
+    repeat(saved, &o);
+    if (step) {
+      close_pages(o.at, o.bytes);
+      if (other) close_pages(other, o.bytes);
+    }
+    step = 0;
+  } else {
+    for (uint64_t i = 0; i < o.count; i++) open_pages(o.at + i * o.stride, o.bytes, step);
+    open_pages(mine.fault, 1, step); /* it is one of them, unless the operand was not decoded rightly */
   }
   PyGILState_Release(state);
   mine.stepping = mine.first = step;
@@ -208,7 +376,7 @@ static void on_trap(int sig, siginfo_t *info, void *context) {
   c->uc_mcontext.gregs[REG_EFL] &= ~0x100;
   mine.stepping = 0;
   for (int i = 0; i < mine.pages; i++)
-    if (mine.page[i]->users && !stopped) protect(mine.page[i], PROTECTED);
+    if (mine.page[i]->users && !stopped) close_page(mine.page[i]);
   mine.pages = 0;
 }
 
@@ -254,8 +422,14 @@ static int change(uint64_t at, uint64_t bytes, int by) {
     }
     if (changes) continue;
     if (page > from &&
-        mprotect((void *)(from * PAGE), (page - from) * PAGE, by > 0 ? PROT_NONE : PROT_READ | PROT_WRITE) < 0)
-      return -1;
+        mprotect((void *)(from * PAGE), (page - from) * PAGE, by > 0 ? PROT_NONE : PROT_READ | PROT_WRITE) < 0) {
+      if (errno != ENOMEM) return -1;
+      for (uint64_t i = from; i < page; i++) { /* too many mappings: these are not watched, or opened with others */
+        entry *e = find(i, 0);
+        if (by < 0) open_page(e);
+        e->state = OPEN;
+      }
+    }
     from = page + 1;
   }
   return 0;
@@ -265,6 +439,7 @@ static int change(uint64_t at, uint64_t bytes, int by) {
 static PyObject *watch_change(ARGS) {
   int64_t a[3];
   if (integers("watch_memory", args, n, 3, a) < 0) return NULL;
+  if (a[2] > 0) watch_calls();
   if (change((uint64_t)a[0], (uint64_t)a[1], (int)a[2]) < 0) return PyErr_SetFromErrno(PyExc_OSError);
   Py_RETURN_NONE;
 }
@@ -283,7 +458,7 @@ void watch_freed(const void *p, size_t n) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *answer = PyObject_CallFunction(gone, "KK", (unsigned long long)(uintptr_t)p, (unsigned long long)n);
-    if (!answer) PyErr_WriteUnraisable(gone);
+    if (!answer) raise_later();
     Py_XDECREF(answer);
     PyErr_Restore(type, value, traceback);
     PyGILState_Release(state);
@@ -298,6 +473,7 @@ static PyObject *watch_mappable(ARGS) {
   int64_t a[2];
   if (integers("watch_mappable", args, n, 2, a) < 0) return NULL;
   if (!table || stopped || a[1] <= 0 || !gm_mappable((void *)(intptr_t)a[0], a[1])) Py_RETURN_FALSE;
+  watch_calls();
   if (change((uint64_t)a[0], (uint64_t)a[1], 1) < 0) return PyErr_SetFromErrno(PyExc_OSError);
   Py_RETURN_TRUE;
 }

@@ -17,7 +17,7 @@ const (
 	OpFailed       // number of an operation that has raised an error: it has not happened
 	Sync           // window, SyncKind, phase (0 begins, 1 has ended, 2 has failed), target or -1, assertion or lock type, ranks of a group
 	Sent           // number of the message, receiver
-	Received       // number of the message, sender
+	Received       // number of the message, sender, 1 if the thread knows of the message and has not received it
 	Coll           // communicator, request or 0, phase, root or -1, then ranks whose data come, if not all; text: name of the call
 	ReqDone        // number of a request that has completed, of an operation or a collective
 	Release        // key: what the thread has done is visible to the thread that acquires the key later
@@ -28,13 +28,14 @@ const (
 	Mark           // number: what came before has been looked at when the mark is answered
 	Exempt         // 1: what the thread does from here on is not checked, 0: it is
 	Attach         // window, address, bytes, 1 attached or 0 detached
-	Gone           // address, bytes of memory that the program has freed or moved; without a site: nobody uses it any more
+	Gone           // address, bytes of memory that the program has freed or moved; without a site: nobody uses it any more, or, with a third word, no complete operation of this rank
 	Done           // number of an operation that is complete, here and at its target
 	Notify         // window, target, slot: the target is notified
 	Notified       // window, slot: this rank has waited for notifications
 	Receiving      // the thread begins to receive a message
 	SyncSent       // receiver, request or 0: a synchronous send is over, or will be with its request
 	Limit          // how many loads and stores the rank has told of: it tells of no more
+	ThreadEnd      // the thread ends
 )
 
 // SyncKind is a call that synchronizes on a window.
@@ -62,7 +63,7 @@ type Operation struct {
 	Disp, TargetType, TargetCount        int64 // Disp in the target's units
 	Origin, OriginType, OriginCount      int64
 	Result, ResultType, ResultCount      int64
-	Compare, Op, Value, ValueKnown, Call int64 // Value: the origin's only element, if known; Call: 1 made a request
+	Compare, Op, Value, ValueKnown, Call int64 // Value: the origin's only element, if known; Call: 1 made a request, 2 an OpValue follows, 3 both
 }
 
 // The kinds of operations.

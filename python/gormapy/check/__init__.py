@@ -38,7 +38,7 @@ def join_job() -> None:
     fast.check_open()
     from gormapy import MPI
 
-    from . import accesses, collectives, epochs, messages, operations, requests, threads, windows
+    from . import accesses, collectives, epochs, files, messages, operations, requests, threads, windows
 
     communicators = (
         MPI.Comm,
@@ -49,7 +49,7 @@ def join_job() -> None:
         MPI.Graphcomm,
         MPI.Distgraphcomm,
     )
-    for module in (accesses, windows, operations, epochs, requests, threads):
+    for module in (accesses, windows, operations, epochs, requests, files, threads):
         module.install()
     messages.install(communicators)
     collectives.install(communicators)
@@ -64,10 +64,7 @@ def _end():
 
     from gormapy._ext import fast
 
-    from . import kinds
-
-    failed = "failed" if getattr(sys, "last_value", None) is not None else None
-    fast.check_event(kinds.END, 0, failed)
+    fast.check_end(getattr(sys, "last_value", None) is not None)
 
 
 def findings(timeout: float = 60) -> list[dict[str, Any]]:

@@ -1,7 +1,9 @@
 """Loads and stores of the program to windows and to buffers of pending operations."""
 
 import collections
+import functools
 import os
+import signal
 import sys
 
 from gormapy._ext import fast
@@ -16,11 +18,11 @@ _left = LIMIT
 watching = False
 
 
-def _told(address, nbytes, write):
-    """Tell the checker of an access; return whether there may be more."""
+def _told(address, nbytes, write, count, stride):
+    """Tell the checker of an access to runs of bytes; return whether there may be more."""
     global _left, watching
     site = sites.accessing(write, address)
-    fast.check_event(kinds.ACCESS, site, None, int(write), address, 1, nbytes, nbytes)
+    fast.check_event(kinds.ACCESS, site, None, int(write), address, count, nbytes, stride or nbytes)
     _left -= 1
     if _left > 0:
         return True
@@ -38,10 +40,14 @@ def _gone(address, nbytes):
     event(kinds.GONE, sites.here("resize") if fast.watched_memory(address, nbytes) else 0, None, address, nbytes)
 
 
-def told(site, address, nbytes, write):
-    """Tell the checker that a call of MPI accesses memory of the program, if it is watched."""
-    if nbytes and fast.watched_memory(address, nbytes):
-        event(kinds.ACCESS, site, None, int(write), address, 1, nbytes, nbytes)
+def told(call, place, buffer, write):
+    """Tell the checker that a call of MPI accesses memory of the program, if it is watched.
+
+    `place` is that of the argument, and `buffer` what `elements.runs` returns.
+    """
+    for address, count, nbytes, stride in buffer:
+        if fast.watched_memory(address, (count - 1) * stride + nbytes):
+            event(kinds.ACCESS, sites.here(call, place), None, int(write), address, count, nbytes, stride)
 
 
 def watch(address, nbytes):
@@ -83,3 +89,16 @@ def install():
     if os.environ.get("GORMAPY_JOB_CHECK_EXACT"):
         _left = sys.maxsize
     watching = bool(fast.watch_start((_told, _gone)))
+    if watching:
+        signal.pthread_sigmask = _masking(signal.pthread_sigmask)
+
+
+def _masking(function):
+    @functools.wraps(function)
+    def masking(how, mask, /):
+        """Leave out the signals of accesses that are watched: while they are blocked, an access ends the process."""
+        if how != signal.SIG_UNBLOCK:
+            mask = set(mask) - {signal.SIGSEGV, signal.SIGTRAP}
+        return function(how, mask)
+
+    return masking

@@ -4,7 +4,7 @@ from gormapy._ext import core
 
 from . import accesses, kinds, requests
 from .communicators import handle_of, ranks_of, sources
-from .messages import argument, buffer_of
+from .messages import buffer_at
 from .sites import here
 from .wrapping import event, numbers, replace
 
@@ -32,8 +32,8 @@ def _root(name, args, kwargs, handle):
     return ranks[root] if type(root) is int and 0 <= root < len(ranks) else -1
 
 
-def _collective_buffers(name, args, kwargs, rooted, site):
-    """Tell the checker which buffers a collective call loads and stores."""
+def _buffers(name, args, kwargs, rooted):
+    """Return the buffers of a collective call: places of arguments, bytes, and whether they are stored."""
     if name == "Bcast":
         places = [((0, "buf"), not rooted)]
     else:
@@ -42,11 +42,7 @@ def _collective_buffers(name, args, kwargs, rooted, site):
             places.pop()
         if name in ("Scatter", "Scatterv") and not rooted:
             places.pop(0)
-    for place, write in places:
-        given = argument(place, args, kwargs)
-        found = None if given is None else buffer_of(given, not write)
-        if found:
-            accesses.told(site, *found, write)
+    return [(place, buffer_at(place, args, kwargs, write), write) for place, write in places]
 
 
 def _blocking(name):
@@ -56,7 +52,8 @@ def _blocking(name):
             handle = handle_of(self)
             root = _root(name, args, kwargs, handle)
             if name[0].isupper():
-                _collective_buffers(name, args, kwargs, root == core.CommRank(1), site)
+                for buffer in _buffers(name, args, kwargs, root == core.CommRank(1)):
+                    accesses.told(name, *buffer)
             event(kinds.COLL, site, name, handle, 0, kinds.BEGINS, root, *sources(name, self, handle))
             try:
                 made = method(self, *args, **kwargs)
@@ -78,7 +75,8 @@ def _nonblocking(name, base):
             handle = handle_of(self)
             number = next(numbers)
             root = _root(base, args, kwargs, handle)
-            _collective_buffers(base, args, kwargs, root == core.CommRank(1), site)
+            for buffer in _buffers(base, args, kwargs, root == core.CommRank(1)):
+                accesses.told(name, *buffer)
             event(kinds.COLL, site, name, handle, number, kinds.BEGINS, root, *sources(name, self, handle))
             made = method(self, *args, **kwargs)
             request = made[1] if isinstance(made, tuple) else made
@@ -96,7 +94,9 @@ def _prepared(name, base):
         def told(self, *args, **kwargs):
             handle = handle_of(self)
             made = method(self, *args, **kwargs)
-            requests.persistent[made._h] = handle, f"I{base.lower()}", _root(base, args, kwargs, handle)
+            root = _root(base, args, kwargs, handle)
+            buffers = [buffer[1:] for buffer in _buffers(base, args, kwargs, root == core.CommRank(1))]
+            requests.persistent[made._h] = requests.Prepared(handle, f"I{base.lower()}", root, buffers)
             return made
 
         return told
@@ -106,15 +106,37 @@ def _prepared(name, base):
 
 def _starting(method):
     def told(self):
-        made = requests.persistent.get(self._h)
-        if made:
-            handle, name, root = made
-            number = next(numbers)
-            requests.started(self, number)
-            event(kinds.COLL, here("Start"), name, handle, number, kinds.BEGINS, root)
+        _begun(self, "Start")
         return method(self)
 
     return told
+
+
+def _starting_all(method):
+    def told(cls, requests):
+        listed = list(requests) if hasattr(requests, "__iter__") else []
+        for request in listed:
+            if isinstance(request, cls):
+                _begun(request, "Startall")
+        return method(cls, listed or requests)
+
+    return told
+
+
+def _begun(request, call):
+    """Tell the checker that a persistent request is started."""
+    made = requests.persistent.get(request._h)
+    if not made:
+        return
+    for buffer, write in made.buffers:
+        accesses.told(call, None, buffer, write)
+    if made.communicator is not None or made.root is not None:
+        number = next(numbers)
+        requests.started(request, number)
+        if made.communicator is None:
+            event(kinds.SYNC_SENT, 0, None, made.root, number)
+        else:
+            event(kinds.COLL, here(call), made.name, made.communicator, number, kinds.BEGINS, made.root)
 
 
 def install(classes):
@@ -134,3 +156,4 @@ def install(classes):
         for cls in classes:
             replace(cls, name, make)
     replace(MPI.Prequest, "Start", _starting)
+    replace(MPI.Prequest, "Startall", _starting_all)

@@ -10,10 +10,13 @@ _neighbors = {}  # handle -> ranks in COMM_WORLD whose data a neighborhood call 
 
 
 def handle_of(communicator):
-    """Return the handle of a communicator, of which the checker has been told."""
+    """Return the handle of a communicator, of which the checker has been told; 0 if there is none, or not any more."""
     handle = communicator._h
     if handle and handle not in ranks_of:
-        number, _, *ranks = (int(word) for word in core.Identity(handle, 0).split())
+        identity = core.Identity(handle, 0)
+        if not identity:
+            return 0
+        number, _, *ranks = (int(word) for word in identity.split())
         event(kinds.DEF_COMM, 0, None, handle, number, *ranks)
         ranks_of[handle] = None if communicator.Is_inter() else ranks
     return handle
@@ -21,7 +24,7 @@ def handle_of(communicator):
 
 def sources(name, communicator, handle):
     """Return the ranks whose data a neighborhood call gets; nothing for other calls."""
-    if "eighbor" not in name:
+    if "eighbor" not in name or not ranks_of.get(handle):
         return ()
     if handle not in _neighbors:
         ranks = ranks_of[handle]

@@ -8,6 +8,7 @@ from .wrapping import event
 _MOST_PIECES = 240  # of a datatype whose bytes the checker looks at
 _SMALL = 8  # bytes of an element whose value is told
 
+_pieces = {}  # handle of a datatype -> [(offset, bytes)]
 _types = {}  # handle of a datatype -> (bytes of its only element or 0, whether that is an integer)
 
 
@@ -23,6 +24,31 @@ def number_of(datatype):
                 small, integer = datatype._size, datatype.typechar in "bhilqBHILQp"
         _types[handle] = small, integer
     return handle
+
+
+def runs(address, count, datatype):
+    """Return the bytes of a buffer as runs: address, number of blocks, their bytes, and how far apart they begin.
+
+    A type of very many pieces has none: which bytes those are the checker does not know.
+    """
+    handle = datatype._h
+    if handle not in _pieces:
+        layout = [int(word) for word in core.TypeLayout(handle, _MOST_PIECES).split()]
+        _pieces[handle] = list(zip(layout[3::2], layout[4::2]))
+    extent = datatype._extent
+    if count == 0 or not address:
+        return []
+    return [_run(address + offset, count, nbytes, extent) for offset, nbytes in _pieces[handle]]
+
+
+def _run(start, count, nbytes, extent):
+    """Return count blocks of bytes, each an extent behind the one before, as a run whose blocks go upwards."""
+    if count == 1 or 0 <= extent <= nbytes:
+        length = (count - 1) * extent + nbytes
+        return start, 1, length, length
+    if extent < 0:
+        return start + (count - 1) * extent, count, nbytes, -extent
+    return start, count, nbytes, extent
 
 
 def is_small(datatype):

@@ -3,7 +3,7 @@
 import threading
 
 from . import kinds
-from .known import windows
+from .known import gone, windows
 from .sites import here
 from .wrapping import event, misuse, replace
 
@@ -34,11 +34,13 @@ def _sync(call, kind, words=lambda: (-1, 0), begins=False, ends=True, completes=
                     event(kinds.SYNC, site, None, handle, kind, kinds.FAILED, *said)
                 misuse(error, call, site, handle, said[0] if said else -1)
                 raise
+            unknown = ()
             if said and completes:
                 target = said[0] if said[0] >= 0 else None
-                known.complete(target, thread=threading.get_ident() if kind in _FLUSHES else None)
+                unknown = known.complete(target, thread=threading.get_ident() if kind in _FLUSHES else None)
             if said and ends and made is not False:
                 event(kinds.SYNC, site, None, handle, kind, kinds.ENDED, *said)
+            gone(unknown)
             return made
 
         return told

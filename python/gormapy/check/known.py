@@ -12,20 +12,21 @@ class Known:
     def __init__(self, ranks):
         self.ranks = ranks
         self.awaited = []  # fetched values: (number, target, address, datatype, value that is swapped)
-        self.kept = []  # buffers: (number, target, holder, [(address, bytes)], thread)
+        self.kept = []  # buffers: (number, target, holder, [(address, bytes)], thread, other memory)
         self.watched = []  # (address, bytes)
         self.near = False  # all ranks are reached without the network, whose system calls can't use watched memory
 
     def keep(self, number, target, holder, *buffers):
         """Keep the buffers of an operation until it is complete, and watch them."""
-        watched = []
-        if self.near:
-            for buffer in buffers:
-                if buffer is not None and buffer[0] and buffer[1]:
-                    place = elements.span(*buffer[:3])
-                    if accesses.watch_own(*place):
-                        watched.append(place)
-        self.kept.append((number, target, holder, watched, threading.get_ident()))
+        watched, others = [], []
+        for buffer in buffers:
+            if buffer is not None and buffer[0] and buffer[1]:
+                place = elements.span(*buffer[:3])
+                if self.near and accesses.watch_own(*place):
+                    watched.append(place)
+                else:
+                    others.append(place)
+        self.kept.append((number, target, holder, watched, threading.get_ident(), others))
 
     def forget(self, number):
         """Forget an operation that has failed."""
@@ -36,6 +37,8 @@ class Known:
 
         A flush of one thread completes those of other threads, too, but only those that come before it: they are kept
         until their own thread flushes.
+
+        It returns buffers of which nobody tells the checker when the program frees them: see `gone`.
         """
 
         def others(one, rank):
@@ -50,13 +53,21 @@ class Known:
             value, _ = elements.value_at(address, datatype)
             event(kinds.OP_VALUE, 0, None, one, value, int(swap is None or swap == value))
         self.awaited = rest
-        rest = []
+        rest, unknown = [], []
         for kept in self.kept:
             if others(kept[0], kept[1]) or (thread is not None and kept[4] != thread):
                 rest.append(kept)
             else:
                 accesses.release(kept[3])
+                unknown += kept[5]
         self.kept = rest
+        return unknown
+
+
+def gone(places):
+    """Tell the checker to forget these buffers of complete operations: another thread may get the memory next."""
+    for place in places:
+        event(kinds.GONE, 0, None, *place, 1)
 
 
 windows = {}  # handle -> Known

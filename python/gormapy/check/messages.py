@@ -1,8 +1,7 @@
 """What the checker is told of messages. The core tells it who has received which (package p2p)."""
 
-from . import accesses, kinds, requests
+from . import accesses, elements, kinds, requests
 from .communicators import handle_of, ranks_of
-from .sites import here
 from .wrapping import event, numbers, replace
 
 _BUFFER, _SENT, _GOT, _NONE = (0, "buf"), (0, "sendbuf"), (3, "recvbuf"), None
@@ -19,19 +18,22 @@ _BUFFERS = {
 
 def _kind(name):
     """Return which of these a call is."""
-    name = name.removesuffix("_init").lower()
+    name = name.lower()
     return next(kind for kind in ("sendrecv_replace", "sendrecv", "send", "recv", "probe") if name.endswith(kind))
 
 
-def buffer_of(given, readonly):
-    """Return address and number of bytes of a buffer in a call, or None."""
+def buffer_at(place, args, kwargs, write):
+    """Return the bytes of a buffer that is an argument, see `elements.runs`."""
     from gormapy.MPI.msgbuffer import message
 
+    given = argument(place, args, kwargs)
+    if given is None:
+        return []
     try:
-        address, count, datatype, _ = message(given, readonly, 0, 0)
+        address, count, datatype, _ = message(given, not write, 0, 0)
     except Exception:
-        return None  # a specification with counts, or none
-    return (address, count * datatype._extent) if address and count else None
+        return []  # a specification with counts, or none
+    return elements.runs(address, count, datatype)
 
 
 def argument(place, args, kwargs):
@@ -49,12 +51,8 @@ def _message(name):
 
     def make(method):
         def told(self, *args, **kwargs):
-            site = here(name)
             for place, write in ((loads, False), (stores, True)):
-                given = argument(place, args, kwargs)
-                found = None if given is None else buffer_of(given, not write)
-                if found:
-                    accesses.told(site, *found, write)
+                accesses.told(name, place, buffer_at(place, args, kwargs, write), write)
             if receives:
                 event(kinds.RECEIVING, 0, None)
             made = method(self, *args, **kwargs)
@@ -67,17 +65,40 @@ def _message(name):
     return make
 
 
+def _prepared(name):
+    """Make the replacement of a method that makes a persistent request: its buffer is accessed when it is started."""
+
+    def make(method):
+        def told(self, *args, **kwargs):
+            made = method(self, *args, **kwargs)
+            write = name == "Recv_init"
+            buffers = [(buffer_at(_BUFFER, args, kwargs, write), write)]
+            receiver = _receiver(self, args, kwargs) if name == "Ssend_init" else None
+            requests.persistent[made._h] = requests.Prepared(None, "", receiver, buffers)
+            return made
+
+        return told
+
+    return make
+
+
 def _sent(communicator, request, args, kwargs):
     """Tell the checker of a synchronous send, which is over when the receiver has begun to receive."""
-    ranks = ranks_of[handle_of(communicator)]
-    dest = argument((1, "dest"), args, kwargs)
-    if ranks is None or type(dest) is not int or not 0 <= dest < len(ranks):
+    receiver = _receiver(communicator, args, kwargs)
+    if receiver is None:
         return
     number = 0
     if request is not None:
         number = next(numbers)
         requests.started(request, number)
-    event(kinds.SYNC_SENT, 0, None, ranks[dest], number)
+    event(kinds.SYNC_SENT, 0, None, receiver, number)
+
+
+def _receiver(communicator, args, kwargs):
+    """Return the rank in COMM_WORLD of the receiver of a send, None if it is not known."""
+    ranks = ranks_of.get(handle_of(communicator))
+    dest = argument((1, "dest"), args, kwargs)
+    return ranks[dest] if ranks is not None and type(dest) is int and 0 <= dest < len(ranks) else None
 
 
 def install(classes):
@@ -88,6 +109,6 @@ def install(classes):
     for cls in classes:
         for name, category in CALLS["Comm"].items():
             if category == MESSAGE:
-                replace(cls, name, _message(name))
+                replace(cls, name, _prepared(name) if name.endswith("_init") else _message(name))
     for name in ("Recv", "Irecv", "recv", "irecv"):
         replace(MPI.Message, name, lambda method: method)

@@ -61,11 +61,12 @@ def _tell(win, known, site, kind, number, target, origin, spec, result, compare,
     op_number = _SWAP if kind == kinds.COMPARE_AND_SWAP else _REPLACE if op is None else number_of_op(op)
     if kind >= kinds.ACCUMULATE and count == 1:
         value, valued = value_at(address, datatype)
+    follows = kind >= kinds.GET_ACCUMULATE and target_count == 1 and is_small(target_type)
     event(
         kinds.OP, site, None, win._h, kind, number, target, disp, there, target_count, address, origin_type, count,
-        result_address, result_type, result_count, compared, op_number, value, valued, int(requested),
+        result_address, result_type, result_count, compared, op_number, value, valued, requested + 2 * follows,
     )  # fmt: skip
-    if kind >= kinds.GET_ACCUMULATE and target_count == 1 and is_small(target_type):
+    if follows:
         swap = expected if kind == kinds.COMPARE_AND_SWAP else None
         known.awaited.append((number, target, result_address, result[2], swap))
 
@@ -149,6 +150,16 @@ def _notified(function):
     return told
 
 
+def _awaited(method):
+    def told(self):
+        yield from method(self)
+        handle, slot = self._arguments[0]._h, int(self._arguments[1])
+        if handle in windows:
+            event(kinds.NOTIFIED, here("notified"), None, handle, slot)
+
+    return told
+
+
 def install():
     """Replace the methods of Win that start operations, and the functions of gormapy.notify."""
     from gormapy import MPI, notify
@@ -168,4 +179,5 @@ def install():
         kind, parse = operations[name]
         replace(MPI.Win, f"R{name.lower()}", _operation(f"R{name.lower()}", kind, parse, requested=True))
     notify.put_notify = wrapped(notify.put_notify, _notifying(notify.put_notify))
+    notify.notified.__await__ = _awaited(notify.notified.__await__)
     notify.win_notified = wrapped(notify.win_notified, _notified(notify.win_notified))

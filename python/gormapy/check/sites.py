@@ -24,26 +24,29 @@ _ROLES = {
     "put_notify": ("window", "origin"),
 }
 
-_sites = {}  # (id of the code, line, call) -> (number, the code, which stays alive with it)
+_sites = {}  # (id of the code, line, call, place) -> (number, the code, which stays alive with it)
 _own = {}  # file name -> whether it is a file of this package
 _trees = {}  # file name -> syntax tree, None if it has none
 
 
-def here(call):
-    """Return the number of the site at which the program makes a call, which this is called from."""
+def here(call, place=None):
+    """Return the number of the site at which the program makes a call, which this is called from.
+
+    `place` is that of an argument, its index and name: reports name what it is, and not the first one.
+    """
     frame = _program(sys._getframe(2))
-    site = _sites.get((id(frame.f_code), frame.f_lineno, call))
-    return _define(frame.f_code, frame.f_lineno, call) if site is None else site[0]
+    site = _sites.get((id(frame.f_code), frame.f_lineno, call, place))
+    return _define(frame.f_code, frame.f_lineno, call, place) if site is None else site[0]
 
 
 def accessing(write, address):
     """Return the number of the site at which the program accesses memory: the caller's caller."""
     frame = _program(sys._getframe(2))
     call = "store" if write else "load"
-    site = _sites.get((id(frame.f_code), frame.f_lineno, call))
+    site = _sites.get((id(frame.f_code), frame.f_lineno, call, None))
     if site is not None:
         return site[0]
-    return _define(frame.f_code, frame.f_lineno, call, _named(frame, address))
+    return _define(frame.f_code, frame.f_lineno, call, None, _named(frame, address))
 
 
 def _is_library(file):
@@ -89,12 +92,12 @@ def _has(numpy, array, address):
     return low <= address < high
 
 
-def _define(code, line, call, variable=None):
+def _define(code, line, call, place, variable=None):
     number = len(_sites) + 1
-    _sites[id(code), line, call] = number, code
+    _sites[id(code), line, call, place] = number, code
     file = code.co_filename
     text = linecache.getline(file, line).strip()
-    names = _arguments(file, line, call) if variable is None else {"origin": variable}
+    names = _arguments(file, line, call, place) if variable is None else {"origin": variable}
     function = getattr(code, "co_qualname", code.co_name)
     window, origin, result, compare = (names.get(role, "") for role in ("window", "origin", "result", "compare"))
     fields = (file, call, text, function, window, origin, result, compare)
@@ -102,8 +105,8 @@ def _define(code, line, call, variable=None):
     return number
 
 
-def _arguments(file, line, call):
-    """Return what a call at a line names its window and its buffers."""
+def _arguments(file, line, call, place):
+    """Return what a call at a line names its window and its buffers, or the argument at a place."""
     best = None
     for node in ast.walk(_tree(file)):
         if (
@@ -117,11 +120,15 @@ def _arguments(file, line, call):
         return {}
     names = {"window": _text(best.func.value)} if isinstance(best.func, ast.Attribute) else {}
     roles = _ROLES.get(call, ("origin",))
+    if place is not None:
+        roles = ("",) * place[0] + ("origin",)
     for role, node in zip(roles, best.args):
         names[role] = _text(node)
     for keyword in best.keywords:
         if keyword.arg in roles:
             names[keyword.arg] = _text(keyword.value)
+        if place is not None and keyword.arg == place[1]:
+            names["origin"] = _text(keyword.value)
     return names
 
 

@@ -87,6 +87,7 @@ def install():
 
     def starting(self):
         self._check_begin, self._check_end = next(_keys), next(_keys)
+        vars(self._started)["_check_key"] = self._check_begin  # what the new thread does first is to set this event
         run_it = self.run
 
         def told():
@@ -96,6 +97,7 @@ def install():
             finally:
                 running.discard(self)
                 release(self._check_end)
+                event(kinds.THREAD_END, 0, None)
 
         self.run = told
         if not self.name.startswith("gormapy-"):
@@ -113,3 +115,31 @@ def install():
             acquire(self._check_end)
 
     threading.Thread.start, threading.Thread.join = starting, joining
+    threading.Event.set, threading.Event.is_set = _setting(threading.Event.set), _asking(threading.Event.is_set)
+
+
+def _setting(method):
+    def told(self):
+        key = _key_of(self)
+        acquire(key)  # as its lock does: a thread that begins, which sets an event, knows only what this one knows
+        release(key)
+        method(self)
+
+    return told
+
+
+def _asking(method):
+    def told(self):  # without the lock of the event, which `wait` has
+        yes = method(self)
+        if yes:
+            acquire(_key_of(self))
+        return yes
+
+    return told
+
+
+def _key_of(event):
+    key = vars(event).get("_check_key")
+    if key is None:
+        key = vars(event).setdefault("_check_key", next(_keys))
+    return key

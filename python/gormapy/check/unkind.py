@@ -265,9 +265,10 @@ def _waiting_one(method):
 
 
 def _waiting(method):
-    def told(cls, listed, *args, **kwargs):
-        _complete(list(listed))
-        return method(cls, listed, *args, **kwargs)
+    def told(cls, requests, *args, **kwargs):
+        requests = list(requests)  # it may be a generator
+        _complete(requests)
+        return method(cls, requests, *args, **kwargs)
 
     return told
 

@@ -23,7 +23,11 @@ def _creating(call):
 
             site = here(call)
             comm = kwargs.get("comm", next((a for a in args if isinstance(a, MPI.Comm)), MPI.COMM_SELF))
+            if not isinstance(comm, MPI.Comm):
+                return method(cls, *args, **kwargs)  # which has a better error
             handle = communicators.handle_of(comm)
+            if any(rank >= MPI.COMM_WORLD.size for rank in communicators.ranks_of.get(handle) or ()):
+                return method(cls, *args, **kwargs)  # a process that was spawned is not checked
             event(kinds.COLL, site, f"Win.{call}", handle, 0, kinds.BEGINS, -1)
             try:
                 made = method(cls, *args, **kwargs)
@@ -74,17 +78,20 @@ def _define(win, site):
 
 
 def _retire(win, known):
-    """Go on to watch the memory of a window that is freed, if it is the window's own and small."""
+    """Go on to watch a freed window's memory, if it is its own and small; return whether it stays."""
     global _retired_bytes
     own = win.flavor in (2, 4)  # Win.Allocate and Win.Allocate_shared
+    stays = False
     for place in known.watched:
         if own and _retired_bytes + place[1] <= _MOST_RETIRED:
             if not _retired or _retired[-1][0] is not known:
                 _retired.append((known, win.tomemory()))
+            stays = True
             _retired_bytes += place[1]
         else:
             accesses.unwatch(*place)
     known.watched.clear()
+    return stays
 
 
 def _freeing(method):
@@ -92,10 +99,11 @@ def _freeing(method):
         site = here("Free")
         handle = self._h
         known = windows.get(handle)
+        stays = False
         if known:
             event(kinds.SYNC, site, None, handle, kinds.FREE, kinds.BEGINS, -1, 0)
             event(kinds.COLL, site, "Win.Free", -handle, 0, kinds.BEGINS, -1)
-            _retire(self, known)
+            stays = _retire(self, known)
         try:
             method(self)
         except BaseException as error:
@@ -105,7 +113,7 @@ def _freeing(method):
             raise
         if known:
             event(kinds.COLL, site, "Win.Free", -handle, 0, kinds.ENDED, -1)
-            event(kinds.SYNC, site, None, handle, kinds.FREE, kinds.ENDED, -1, 0)
+            event(kinds.SYNC, site, None, handle, kinds.FREE, kinds.ENDED, -1, int(stays))
             windows.pop(handle, None)
 
     return told

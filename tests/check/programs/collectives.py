@@ -234,3 +234,14 @@ def empty_groups():  # check: clean n=2
     win.Complete()
     win.Wait()
     win.Free()
+
+
+def calls_on_a_communicator_that_is_freed():  # check: clean n=2 raises caught
+    duplicate = world.Dup()
+    same = MPI.Intracomm(duplicate)
+    duplicate.Free()
+    for call in (same.Barrier, same.Ibarrier, MPI.COMM_NULL.Barrier, lambda: MPI.Win.Allocate(8, comm=MPI.COMM_NULL)):
+        try:
+            call()
+        except MPI.Exception as error:
+            print(error)

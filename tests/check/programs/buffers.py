@@ -1,0 +1,60 @@
+"""Buffers of messages and of persistent requests, beside those of pending operations."""
+
+import numpy as np
+
+from gormapy import MPI
+
+world = MPI.COMM_WORLD
+rank, size = world.rank, world.size
+
+
+def received_between_what_a_get_fills():  # check: clean n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    both, other = np.zeros(8), 1 - rank
+    even = MPI.DOUBLE.Create_vector(4, 1, 2).Commit()
+    win.Fence()
+    win.Get([both, 1, even], other, (0, 4, MPI.DOUBLE))
+    request = world.Irecv([both[1:], 1, even], other)
+    world.Send(np.ones(4), other)
+    request.Wait()
+    win.Fence()
+    assert both.sum() == 4
+    win.Free()
+
+
+def received_where_a_get_fills():  # check: result-early n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    both, other = np.zeros(8), 1 - rank
+    even = MPI.DOUBLE.Create_vector(4, 1, 2).Commit()
+    win.Fence()
+    win.Get([both, 1, even], other, (0, 4, MPI.DOUBLE))  # 1: Get
+    world.Sendrecv(np.ones(2), other, recvbuf=both[3:5], source=other)  # 2: Sendrecv|store
+    win.Fence()
+    win.Free()
+
+
+def persistent_send_prepared_during_a_get():  # check: clean n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    data, other = np.zeros(8), 1 - rank
+    win.Fence()
+    win.Get(data, other)
+    send, receive = world.Send_init(data, other), world.Recv_init(np.zeros(8), other)
+    win.Fence()
+    MPI.Prequest.Startall([send, receive])
+    MPI.Request.Waitall([send, receive])
+    send.Free()
+    receive.Free()
+    win.Free()
+
+
+def persistent_calls_started_during_a_get():  # check: result-early n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    data = np.zeros(8)
+    reduce = world.Allreduce_init(np.ones(8), data)
+    win.Fence()
+    win.Get(data, 1 - rank)  # 1: Get
+    reduce.Start()  # 2: Start|store
+    reduce.Wait()
+    win.Fence()
+    reduce.Free()
+    win.Free()
