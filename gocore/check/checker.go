@@ -22,6 +22,7 @@ type Checker struct {
 	windows    map[string][]*window
 	messages   map[[2]int64]clock
 	freedParts []freedPart
+	resets     int // collective resets that ranks have left
 
 	findings map[string]*Finding
 	order    []*Finding
@@ -278,6 +279,8 @@ func (c *Checker) process(r *rank, e *events.Event) {
 		}
 	case events.Limit:
 		c.Limited = append(c.Limited, r.number)
+	case events.Reset:
+		c.reset(t)
 	case events.Done:
 		c.finishOne(t, w[0])
 	case events.Notify:

@@ -23,6 +23,7 @@ type rank struct {
 	memory    space
 	unsettled []*Finding // of the operation that it has just begun, and which may yet fail
 	mapped    []mapping  // parts of shared windows that other ranks own
+	resets    int        // how many collective resets it has left
 	ended     bool
 }
 

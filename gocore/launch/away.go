@@ -88,9 +88,6 @@ func (o *Options) home() *home.Where {
 
 // runAway runs the job by an engine, and returns its exit status.
 func runAway(o *Options, e *engine, args []string) (int, error) {
-	if o.Check {
-		return 0, UsageError("--check finds races in a job on one host: run it there, with as many ranks as it takes")
-	}
 	a := &away{opt: o, engine: e, begun: time.Now(), ranks: map[int]*guest{}, absent: map[int][]string{}, ended: make(chan unix.WaitStatus, 1),
 		pending: map[unix.Signal]time.Time{}}
 	var err error

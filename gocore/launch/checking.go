@@ -29,6 +29,8 @@ type checking struct {
 	seen    []time.Time // when each rank was last seen to wait in a call
 	hung    bool        // all ranks wait, and none can go on
 	answers *os.File    // what the ranks read: findings as they are found, and answers to marks
+	limited int         // how many ranks the file says to have stopped to tell of their loads and stores
+	failed  bool        // the file says that the checker has failed
 }
 
 // newChecking begins to check a job. It returns nil if the options ask for no check.
@@ -57,7 +59,10 @@ func newChecking(opt *Options, ranks int, print func(string)) (*checking, error)
 		}
 		c.header()
 	}
-	c.Checker = check.New(c.streams, c.tell, func(mark int64) { c.put(c.answers, map[string]any{"mark": mark}) })
+	c.Checker = check.New(c.streams, c.tell, func(mark int64) {
+		c.remark()
+		c.put(c.answers, map[string]any{"mark": mark})
+	})
 	go c.Run()
 	return c, nil
 }
@@ -114,6 +119,21 @@ func (c *checking) hangs(l *launcher, now time.Time) bool {
 	return all && c.Idle() > hungAfter
 }
 
+// remark writes to the file what has not been looked at.
+func (c *checking) remark() {
+	if c.json == nil {
+		return
+	}
+	if len(c.Limited) > c.limited {
+		c.limited = len(c.Limited)
+		c.put(c.json, map[string]any{"limited": slices.Sorted(slices.Values(c.Limited))})
+	}
+	if c.Failure != "" && !c.failed {
+		c.failed = true
+		c.put(c.json, map[string]any{"failure": c.Failure})
+	}
+}
+
 // finish reports what was found, and returns the exit status of a job that has ended with status.
 func (c *checking) finish(status int) int {
 	if c == nil {
@@ -137,7 +157,9 @@ func (c *checking) finish(status int) int {
 			for _, f := range found {
 				c.put(c.json, f)
 			}
+			c.limited, c.failed = 0, false
 		}
+		c.remark()
 		c.put(c.json, map[string]any{"end": true, "findings": counted, "status": status})
 		return status
 	}
@@ -194,8 +216,10 @@ func setCheck(o *Options, value string) error {
 		case what == "exact":
 			o.CheckExact = true
 		case json && file != "":
-			if err := writable(file); err != nil {
-				return usagef("--check=%s: %v", value, reason(err))
+			if st, err := os.Stat(file); err != nil || st.IsDir() { // one that exists is opened, whatever its folder is
+				if err := writable(file); err != nil {
+					return usagef("--check=%s: %v", value, reason(err))
+				}
 			}
 			o.CheckFile = file
 		default:

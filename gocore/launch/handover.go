@@ -65,6 +65,9 @@ func handOver(o *Options) (status int, yes bool, err error) {
 	if o.Recovery {
 		return 0, true, usagef("--enable-recovery is for jobs on this host: a launcher that starts processes on others ends the job when one of them fails")
 	}
+	if o.Check {
+		return 0, true, UsageError("--check can't look at ranks on several hosts: start as many on one, such as by --hosts localhost")
+	}
 	e, err := findEngine(by)
 	if err != nil {
 		return 0, true, err

@@ -486,6 +486,14 @@ static PyObject *watch_stop(PyObject *self, PyObject *noargs) {
   Py_RETURN_NONE;
 }
 
+/* watch_resume(): what was watched when it was stopped is watched again. */
+static PyObject *watch_resume(PyObject *self, PyObject *noargs) {
+  stopped = 0;
+  for (uint64_t i = 0; table && i < TABLE; i++)
+    if (table[i].users && table[i].state == OPEN) close_page(&table[i]);
+  Py_RETURN_NONE;
+}
+
 /* watch_open(address, bytes): a call of MPI may access these bytes, until watch_rearm. */
 static PyObject *watch_open(ARGS) {
   int64_t a[2];
@@ -521,6 +529,7 @@ static PyObject *watch_start(PyObject *self, PyObject *function) { Py_RETURN_FAL
 static PyObject *watch_change(ARGS) { Py_RETURN_NONE; }
 static PyObject *watch_mappable(ARGS) { Py_RETURN_FALSE; }
 static PyObject *watch_stop(PyObject *self, PyObject *noargs) { Py_RETURN_NONE; }
+static PyObject *watch_resume(PyObject *self, PyObject *noargs) { Py_RETURN_NONE; }
 static PyObject *watch_open(ARGS) { Py_RETURN_NONE; }
 static PyObject *watched(ARGS) { Py_RETURN_FALSE; }
 static PyObject *watch_rearm(PyObject *self, PyObject *noargs) { Py_RETURN_NONE; }
@@ -540,6 +549,7 @@ static PyObject *watch_read(ARGS) {
 PyMethodDef watch_methods[] = {{"watch_start", watch_start, METH_O, NULL},
                                {"watch_memory", (PyCFunction)(void *)watch_change, METH_FASTCALL, NULL},
                                {"watch_mappable", (PyCFunction)(void *)watch_mappable, METH_FASTCALL, NULL},
+                               {"watch_resume", watch_resume, METH_NOARGS, NULL},
                                {"watch_stop", watch_stop, METH_NOARGS, NULL},
                                {"watch_open", (PyCFunction)(void *)watch_open, METH_FASTCALL, NULL},
                                {"watched_memory", (PyCFunction)(void *)watched, METH_FASTCALL, NULL},

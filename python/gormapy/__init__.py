@@ -72,9 +72,11 @@ def reset() -> None:
     received are gone, all epochs of windows are closed and all locks free, and collective operations start afresh on
     all communicators. Communicators, windows and the data in them stay. MPI has no such call.
     """
+    from . import check
     from ._ext import fast
 
     fast.reset()
+    check.was_reset()
 
 
 if not TYPE_CHECKING:  # a checker would believe that every name is there

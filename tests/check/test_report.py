@@ -77,6 +77,34 @@ def test_findings_outlive_the_program(mpirun, tmp_path, end, status):
     assert found["count"] == 1
 
 
+def test_the_file_says_where_the_look_ended(mpirun, tmp_path):
+    out = tmp_path / "found.json"
+    out.touch()
+    mpirun(2, RACE + "    for i in range(21_000): mine[2] = 1.0\n" + END, launcher=[f"--check=json:{out}"], expect=1)
+    records = [json.loads(line) for line in out.read_text().splitlines()]
+    assert {"limited": [0]} in records and "end" in records[-1]
+
+
+def test_a_reset_ends_what_was_before(mpirun):
+    program = f"""
+{RACE}
+import gormapy
+
+if rank == 0:
+    world.Ibarrier()
+gormapy.reset()
+mine[:] = rank
+world.Barrier()
+world.allreduce(1)
+win.Lock_all()
+win.Put(mine, rank)
+win.Unlock_all()
+win.Free()
+"""
+    said = mpirun(4, program, launcher=["--check"], expect=1).stderr
+    assert said.count("--check found") == 1 and "origin-reuse" in said and said.endswith("mpiexec --check: 1 finding\n")
+
+
 def test_a_job_that_hangs_is_ended(mpirun):
     program = """
     from gormapy import MPI
@@ -169,10 +197,11 @@ def test_findings_of_a_job_that_is_not_checked(mpirun):
         ("--check=nothing", "write --check, --check=exact, --check=json:FILE"),
         ("--check=json:", "write --check, --check=exact, --check=json:FILE"),
         ("--check=json:/no/such/folder/file", "no such file or directory"),
+        (["--check", "-hosts", "no-such-host,nor-this"], "--check can't look at ranks on several hosts"),
     ],
 )
 def test_wrong_options(mpirun, option, says):
-    result = mpirun(1, "pass", launcher=[option], expect=ANY)
+    result = mpirun(1, "pass", launcher=[option] if isinstance(option, str) else option, expect=ANY)
     assert result.status == 2
     assert says in result.stderr
 

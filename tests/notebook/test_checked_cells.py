@@ -54,3 +54,24 @@ def test_ranks_that_are_not_checked_are_replaced(kernel):
     kernel.run("%%mpi -n 2\nfrom gormapy import MPI\nx = 1").check()
     assert "Starting 2 ranks that are checked" in kernel.run("%%mpi --check\nfrom gormapy import MPI").check().text
     kernel.run("%%mpi\nx").check("MPICellError")
+
+
+def test_after_a_failure_nothing_of_before_is_held_against_later_cells(kernel):
+    kernel.run(SETUP).check()
+    cell = "%%mpi\nwin.Lock_all()\nif world.rank == 0:\n    win.Put(mine, 1)\n    1 / 0\nworld.Barrier()"
+    assert "Communication was put back" in kernel.run(cell).check("MPICellError").text
+    cell = "%%mpi\nmine[1] = 5\nworld.Barrier()\nworld.bcast(1, 0)\nworld.Allreduce(np.ones(1), np.ones(1));"
+    assert kernel.run(cell).check().text == ""
+    cell = "%%mpi\nwin.Lock_all()\nwin.Put(mine, world.rank)\nwin.Unlock_all()\nwin.Fence()\nwin.Fence()"
+    assert kernel.run(cell).check().text == ""
+    race = kernel.run(RACE.replace("%%mpi", "%%mpi\nworld.Barrier()")).check()
+    assert race.html.count('class="gormapy-finding"') == 1 and 'data-class="origin-reuse"' in race.html
+
+
+@pytest.mark.parametrize("option", ["", "--trace"])
+def test_deadlocks_name_the_call_of_the_program(kernel, option):
+    kernel.run(SETUP).check()
+    kernel.run("%config MPIMagics.deadlock_after = 0.3").check()
+    for call in ("reduce(1, root=0)", "barrier()"):
+        stuck = kernel.run(f"%%mpi {option}\nif world.rank == 0: world.{call}").check("Deadlock")
+        assert f"rank 0 waits in {call.partition('(')[0]} for rank 1" in stuck.value

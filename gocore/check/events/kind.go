@@ -36,6 +36,7 @@ const (
 	SyncSent       // receiver, request or 0: a synchronous send is over, or will be with its request
 	Limit          // how many loads and stores the rank has told of: it tells of no more
 	ThreadEnd      // the thread ends
+	Reset          // the rank has left the collective reset of communication
 )
 
 // SyncKind is a call that synchronizes on a window.

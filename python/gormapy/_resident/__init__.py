@@ -3,7 +3,8 @@
 The process that has started them is called their owner.
 
 Parts: `Session` (the ranks, seen from their owner), `Watched` (what they run), `diagnosis` and `picture` (which rank
-waits for which), `worker` (in a rank), `link` (messages), `far` (connections to other hosts).
+waits for which), `checked` (what mpiexec --check finds), `worker` (in a rank), `link` (messages), `far`
+(connections to other hosts).
 
 Processes. A session is gormapy's mpiexec with N workers, each of which connects to the owner by an abstract
 Unix socket and sends a token that it got in its environment. Messages are `link`'s: a JSON header and bytes.

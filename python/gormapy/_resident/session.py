@@ -15,6 +15,7 @@ import sys
 import time
 
 from . import far, link
+from .checked import Checked
 from .errors import Interrupted, StartError, ranks_text
 
 _START_WITHIN = 90.0  # for an environment on a network file system, on a busy machine
@@ -52,7 +53,8 @@ class Session:
     exit_within = 2.0  # how long ranks that are idle have to end
 
     def __init__(self, size, hosts=None, checked=False):
-        self.size, self.hosts, self.checked = size, hosts, checked
+        self.size, self.hosts = size, hosts
+        self._checked = Checked() if checked else None
         self.ranks = {}
         self.sink = None  # a Transcript, which takes output
         self._late, self._late_size = [], 0  # what it would have been told while there was none
@@ -60,7 +62,6 @@ class Session:
         self.closed = False
         self.finalized = False
         self.cells = 0
-        self.findings = []  # of mpiexec --check
         self.interrupts = lambda: 0  # how often the user has pressed Ctrl-C in the running command
         self._connecting = []
         self._selector = selectors.DefaultSelector()
@@ -86,6 +87,11 @@ class Session:
     # Start and end
     # -------------
 
+    @property
+    def checked(self):
+        """Whether the ranks are checked."""
+        return self._checked is not None
+
     def environment(self):
         """Return the environment of the ranks."""
         return dict(os.environ)
@@ -100,7 +106,7 @@ class Session:
         path = [p for p in env.get("PYTHONPATH", "").split(os.pathsep) if p]
         env["PYTHONPATH"] = os.pathsep.join([package, *path])  # the worker's own path is set later
         hosts = ["-hosts", self.hosts] if self.hosts else []
-        checked = ["--check"] if self.checked else []
+        checked = [self._checked.option] if self.checked else []
         command = [launcher(), *hosts, *checked, "-n", str(self.size), sys.executable, *self.worker]
         try:
             return subprocess.Popen(
@@ -245,6 +251,8 @@ class Session:
                 self._door.close()
             self._launcher.stderr.close()
             self._selector.close()
+            if self._checked is not None:
+                self._checked.close()
 
     # Traffic
     # -------
@@ -423,12 +431,9 @@ class Session:
                 return answers
             self.pump(0.05)
 
-    def found(self, results):
-        """Return what mpiexec --check has found since the last call; results: what the ranks say, who have one list."""
-        shown = len(self.findings)
-        for result in results:
-            self.findings += result.get("findings", [])[len(self.findings) :]
-        return self.findings[shown:]
+    def found(self):
+        """Return what mpiexec --check has found since the last call, as records, and remarks."""
+        return self._checked.news() if self.checked else ([], [])
 
     def clocks(self):
         """Return what to add to the clock of each host for that of this one, in nanoseconds."""
@@ -481,7 +486,8 @@ class Session:
         found = {int(m[1]): m[2].strip() for m in _VERDICT.finditer(self.spoken)}
         if found:
             return found
-        if gone and self._launcher.poll() in (None, 0):
+        # With findings mpiexec itself ends with status 1; a rank that had it would have been named.
+        if gone and self._launcher.poll() in (None, 0, *([1] if self.checked else ())):
             return dict.fromkeys(gone, "ended by itself with exit status 0 (os._exit?)")
         how = f"mpiexec ended with status {self._launcher.poll()}"
         return dict.fromkeys(gone, f"is gone: {how}") or {-1: how}

@@ -25,6 +25,8 @@ from . import far, link
 
 _F_SETSIG = 10
 _GLANCES = 15
+# Modules of calls of MPI, and of what stands in for them
+_CALLS = ("gormapy.MPI", "gormapy.check", "gormapy.trace")
 
 
 class Worker:
@@ -206,7 +208,7 @@ class Worker:
 
     def _on_interrupt(self, number, frame):
         if self.armed:
-            self.armed = False
+            self.armed = _in_access(frame)
             raise KeyboardInterrupt
 
     def guarded(self, function):
@@ -266,10 +268,20 @@ class Worker:
 def _method(frame):
     """Return the method of gormapy.MPI that the program has called in or above this frame, "" for none or one in C."""
     name = ""
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("gormapy.MPI"):
-        name = frame.f_code.co_name
+    while frame is not None and (module := frame.f_globals.get("__name__", "")).startswith(_CALLS):
+        if module.startswith(_CALLS[0]):
+            name = frame.f_code.co_name
         frame = frame.f_back
     return "" if name.startswith("_") else name
+
+
+def _in_access(frame):
+    """Return whether a frame is of what mpiexec --check does in a load or store, after which SIGINT comes again."""
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "gormapy.check.accesses" and frame.f_code.co_name in ("_told", "_gone"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _in_task(names):

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["assert_none", "collect", "findings", "is_on", "paused"]
 
+# How many loads and stores of a rank are looked at, in each cell and test; --check=exact has no limit.
+LIMIT = 20_000
+
 _marks = itertools.count(1)
 _on = False
 
@@ -67,6 +70,20 @@ def _end():
     fast.check_end(getattr(sys, "last_value", None) is not None)
 
 
+def was_reset() -> None:
+    """Tell the checker that the rank has left `gormapy.reset`: nothing of before is in flight."""
+    if not _on:
+        return
+    from gormapy._ext import fast
+
+    from . import kinds, known, requests
+
+    for window in list(known.windows.values()):
+        window.reset()
+    requests.reset()
+    fast.check_event(kinds.RESET, 0, None)
+
+
 def findings(timeout: float = 60) -> list[dict[str, Any]]:
     """Return what has been found so far in the job, as records.
 
@@ -76,26 +93,58 @@ def findings(timeout: float = 60) -> list[dict[str, Any]]:
     """
     if not _on:
         raise RuntimeError("the job is not checked: start it by mpiexec --check")
+    records = map(json.loads, _answer(timeout)[0])
+    return [record for record in records if "class" in record]
+
+
+_answered = 0  # bytes of the file of findings up to the last answer that `await_checker` has waited for
+
+
+def await_checker() -> str:
+    """Wait until the checker has seen all that this rank has done; return why that was not possible, or ""."""
+    global _answered
+    if not _on:
+        return ""
+    try:
+        _, _answered = _answer(start=_answered)
+    except (OSError, RuntimeError) as error:
+        return str(error)
+    return ""
+
+
+def _answer(timeout=60, start=0):
+    """Wait until the checker has seen all that this rank has done.
+
+    Return the lines of its file from a byte on, up to the answer, and where that ends.
+    """
     from gormapy._ext import fast
 
     from . import kinds
 
     mark = os.getpid() << 24 | next(_marks)
     fast.check_event(kinds.MARK, 0, None, mark)
+    answer = b'{"mark":%d}\n' % mark
     end = time.monotonic() + timeout
-    while True:
-        with open(os.environ["GORMAPY_JOB_FINDINGS"], encoding="utf-8") as file:
-            lines = file.read().splitlines()
-        records = []
-        for line in lines:
-            record = json.loads(line)
-            if record.get("mark") == mark:
-                return records
-            if "class" in record:
-                records.append(record)
-        if time.monotonic() > end:
-            raise RuntimeError(f"the checker has not answered within {timeout} s")
-        time.sleep(0.002)
+    with open(os.environ["GORMAPY_JOB_FINDINGS"], "rb", buffering=0) as file:
+        file.seek(start)
+        text = b""
+        while True:
+            seen = max(0, len(text) - len(answer))
+            text += file.read()
+            at = text.find(answer, seen)
+            if at >= 0:
+                return text[:at].splitlines(), start + at + len(answer)
+            if time.monotonic() > end:
+                raise RuntimeError(f"the checker has not answered within {timeout} s")
+            time.sleep(0.002)
+
+
+def renew() -> None:
+    """Let as many loads and stores be looked at as at the start: a cell or a test begins."""
+    if _on:
+        from . import accesses
+
+        accesses.renew()
 
 
 @contextmanager

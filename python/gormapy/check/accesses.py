@@ -8,11 +8,8 @@ import sys
 
 from gormapy._ext import fast
 
-from . import kinds, sites, threads
+from . import LIMIT, kinds, sites, threads
 from .wrapping import event
-
-# How many accesses of a rank are looked at; later ones are not. --check=exact has no limit.
-LIMIT = 20_000
 
 _left = LIMIT
 watching = False
@@ -30,6 +27,15 @@ def _told(address, nbytes, write, count, stride):
     fast.watch_stop()
     fast.check_event(kinds.LIMIT, 0, None, LIMIT)
     return False
+
+
+def renew():
+    """Let as many accesses be looked at as at the start."""
+    global _left, watching
+    if _left <= 0:
+        fast.watch_resume()
+        watching = True
+    _left = max(_left, LIMIT)
 
 
 def _gone(address, nbytes):

@@ -31,7 +31,8 @@
     SYNC_SENT,
     LIMIT,
     THREAD_END,
-) = range(1, 31)
+    RESET,
+) = range(1, 32)
 
 # of SYNC
 (FENCE, LOCK, UNLOCK, LOCK_ALL, UNLOCK_ALL, FLUSH, FLUSH_LOCAL, POST, START, COMPLETE, WAIT, WIN_SYNC, FREE) = range(13)

@@ -63,6 +63,11 @@ class Known:
         self.kept = rest
         return unknown
 
+    def reset(self):
+        """Release the buffers of all operations, of which none is in flight any more."""
+        self.awaited = []
+        gone(self.complete())
+
 
 def gone(places):
     """Tell the checker to forget these buffers of complete operations: another thread may get the memory next."""

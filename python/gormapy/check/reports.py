@@ -1,11 +1,23 @@
 """Findings as text; records of findings are those of `gormapy.check.findings`."""
 
+import re
+
+_LONGEST = 300  # characters of a line of the program
+_CELL = re.compile(r"<ipython-input-(\d+)-")  # a file's name, of a cell on ranks
+
 
 def where(access):
     """Return the place of an access: in a cell, or in a file."""
-    if access.get("cell") is not None:
-        return f"In [{access['cell']}], line {access['line']}"
+    cell = _CELL.match(access["file"])
+    if cell:
+        return f"In [{cell[1]}], line {access['line']}"
     return f"{access['file']}:{access['line']}"
+
+
+def line(access):
+    """Return the line of the program that makes an access."""
+    text = access["text"].strip()
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} […]"
 
 
 def who(access):
@@ -37,7 +49,7 @@ def text(record):
     """Return a finding as text."""
     lines = [f"{title(record)}: {record['message']}"]
     for access in record["accesses"]:
-        lines += [f"    {who(access)}, {where(access)}", f"        {access['text'].strip()}"]
+        lines += [f"    {who(access)}, {where(access)}", f"        {line(access)}"]
     lines += [f"    {about(record)}"] if record["window"] else []
     lines.append(f"    {record['fix']} (MPI 4.1, section {record['section']})")
     return "\n".join(lines)

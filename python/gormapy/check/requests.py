@@ -29,6 +29,11 @@ def started(request, number, known=None):
     _requests[id(request)] = request, request._h, number, known
 
 
+def reset():
+    """Forget all requests: those that were not complete have failed."""
+    _requests.clear()
+
+
 def _tell_of(listed):
     """Tell the checker which of these requests have completed."""
     for request in listed:

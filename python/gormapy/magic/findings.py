@@ -2,7 +2,7 @@
 
 from html import escape
 
-from gormapy.check.reports import about, title, where, who
+from gormapy.check.reports import about, line, title, where, who
 
 _RED, _GREY, _FIRST, _SECOND = "#d0483a", "#7f8c8d", "#4c82bd", "#cf7016"
 _CODE = "margin:1px 0 3px 0;padding:0;background:none;white-space:pre-wrap;overflow-wrap:anywhere"
@@ -43,7 +43,7 @@ def html(record):
     for access, color in zip(record["accesses"], (_FIRST, _SECOND)):
         rows.append(
             f'<div><span style="color:{color};font-weight:600">{escape(who(access))}</span>, '
-            f'{escape(where(access))}</div><pre style="{_CODE}">{escape(access["text"].strip())}</pre>'
+            f'{escape(where(access))}</div><pre style="{_CODE}">{escape(line(access))}</pre>'
         )
     place = f"<div>{escape(about(record))}</div>" if record["window"] else ""
     return (

@@ -21,6 +21,7 @@ from .options import cell_parser, line_parser
 from .view import view_for
 
 _MOVE_WITHIN = 600.0  # for the objects of push and pull
+_MOST_FINDINGS = 50  # in a cell: each line with each other line may be one
 
 
 class NotebookSession(Session):
@@ -58,6 +59,7 @@ class MPIMagics(Magics):
         super().__init__(shell)
         self.session = None
         self._size = self._hosts = None
+        self._checked = False  # the ranks were checked, and so will be those that take their place
 
     # Sessions
     # --------
@@ -86,18 +88,20 @@ class MPIMagics(Magics):
         if old is not None and not why:
             return old
         size = size or (old.size if old else self._size or self.default_ranks)
-        check = check or (old is not None and old.checked and not fresh)
+        # several hosts can't be checked
+        check = check or (self._checked and not fresh and (hosts is None or hosts == self._hosts))
         if old is not None:
             self.session = None
             self._show_rest(old)
             old.close()
-            view.say(why)
+            self._show_found(old, view)
+            view.say(why + (" They are not checked." if old.checked and not check else ""))
         with self._counted() as interrupts:  # before there is a process that a Ctrl-C has to end
             session = NotebookSession(size, hosts or self._hosts, check)
             session.interrupts = interrupts
             session.start()
         session.interrupts = lambda: 0
-        self.session, self._size, self._hosts = session, size, session.hosts
+        self.session, self._size, self._hosts, self._checked = session, size, session.hosts, check
         return session
 
     def _show_rest(self, session):
@@ -193,20 +197,29 @@ class MPIMagics(Magics):
                 traced = opt.trace is not None
                 begun = session.clocks() if traced else None
                 code = _numbered(line, body)
-                run.run(code=code, count=_number(self.shell), trace=traced, shared_arrays=opt.shared_arrays)
-                error = run.conclude()
-                if session.checked:
-                    self._show_findings(run, view)
+                try:
+                    run.run(code=code, count=_number(self.shell), trace=traced, shared_arrays=opt.shared_arrays)
+                    error = run.conclude()
+                finally:
+                    self._show_found(session, view, run.results)
                 if traced:
                     self._show_trace(run, opt.trace, view, begun)
                 return error
             finally:
                 session.sink = None
 
-    def _show_findings(self, run, view):
-        """Show what has been found since the last cell."""
-        for record in run.session.found(run.results.values()):
+    def _show_found(self, session, view, results=None):
+        """Show what mpiexec --check has found since the last call, also in ranks that have ended."""
+        found, remarks = session.found()
+        for record in found[:_MOST_FINDINGS]:
             view.finding(record)
+        if len(found) > _MOST_FINDINGS:
+            remarks.insert(0, f"{len(found) - _MOST_FINDINGS:,} more findings are not shown: repair these first.")
+        for number, result in sorted((results or {}).items()):
+            if result.get("unchecked"):
+                remarks.append(f"What rank {number} has done last is not looked at: {result['unchecked']}.")
+        for text in remarks:
+            view.say(text)
 
     def _show_trace(self, run, path, view, begun):
         """Join the recordings of the ranks, write them to a file if there is a name, and show them as a timeline."""
@@ -303,7 +316,11 @@ class MPIMagics(Magics):
         if there:
             self.session.pump(0)
             self._show_rest(self.session)
+        session = self.session
         self.close()
+        self._checked = False
+        if there:
+            self._show_found(session, view_for(self.shell, self.output_limit))
         print(f"{size} rank{'s' if size > 1 else ''} ended." if there else "No ranks run.")
 
     def _needed(self):

@@ -96,18 +96,22 @@ class Worker(worker.Worker):
 
     def do_run(self, task):
         """Run a cell."""
+        from gormapy import MPI, check
+
         shell = self.shell
         shell.execution_count = task.count
         shell.cell_text = task.code
         shell.failure = None
         self.cell = task.cell
         problem = self._record(task.trace)
+        check.renew()
         begun = time.monotonic_ns()
         result, interrupted = self.guarded(lambda: self._execute(task))
         part, problem = self._recorded(task.trace, problem)
         interrupted = interrupted or (shell.failure or {}).get("ename") == "KeyboardInterrupt"
         self.guarded(self.flush)
         self.cell = None
+        unchecked, _ = self.guarded(check.await_checker)
         failure = shell.failure
         if failure is None and interrupted:
             failure = {"ename": "KeyboardInterrupt", "evalue": "", "text": "KeyboardInterrupt"}
@@ -126,8 +130,6 @@ class Worker(worker.Worker):
             failure.setdefault("code", None)
             if not isinstance(failure["code"], (int, str, type(None))):
                 failure["code"] = str(failure["code"])
-        from gormapy import MPI
-
         seconds = (time.monotonic_ns() - begun) / 1e9
         self.say(
             "done",
@@ -139,23 +141,8 @@ class Worker(worker.Worker):
             finalized=bool(MPI.Is_finalized()),
             begun=begun,
             seconds=seconds,
-            findings=self._findings(),
+            unchecked=unchecked,
         )
-
-    def _findings(self):
-        """Return what mpiexec --check has found until now; places in cells have the cell's number."""
-        from gormapy import check
-
-        if not check.is_on():
-            return []
-        try:
-            records = check.findings()
-        except (OSError, RuntimeError):
-            return []
-        for record in records:
-            for access in record["accesses"]:
-                access["cell"] = self.shell.cells.get(access["file"])
-        return records
 
     def _execute(self, task):
         """Execute the text of a cell."""

@@ -139,12 +139,15 @@ class Controller:
         except BaseException:  # Ctrl-C: how the ranks are is not known
             self._drop(size, at_once=True)
             raise
+        records, remarks = team.found()
+        run.said += remarks
+        run.said += [f"rank {r}: {result['unchecked']}" for r, result in run.results.items() if result.get("unchecked")]
         self._warn(item, run)
         for result in run.results.values():
             if result.get("exit"):
                 item.session.shouldstop = f"{result['exit']} (on a rank)"
         reports = merge.reports(self.config, item, run, size)
-        found = [record for record in team.found(run.results.values()) if not record.get("contested")]
+        found = [record for record in records if not record.get("contested")]
         return merge.checked(item, reports, found) if found else reports
 
     def _timeout(self):

@@ -170,11 +170,12 @@ class TestRank(worker.Worker):
 
     def do_run(self, task):
         """Run a test."""
-        from gormapy import MPI
+        from gormapy import MPI, check
 
         signal.signal(signal.SIGINT, self._on_interrupt)
         self.file = task.path
         self.cell = task.cell
+        check.renew()
         self._enter("setup")
         self.reported, self.exit = 0, ""
         for comm in self.used:
@@ -200,7 +201,7 @@ class TestRank(worker.Worker):
             comms=len(self.used),
             left="" if finalized else _left(MPI),
             exit=self.exit,
-            findings=_found(),
+            unchecked=check.await_checker(),
         )
 
     def _run(self, task):
@@ -374,18 +375,6 @@ class TestRank(worker.Worker):
     def pytest_timeout_cancel_timer(self, item):
         """Do nothing: there is no timer."""
         return True
-
-
-def _found():
-    """Return what mpiexec --check has found until now."""
-    from gormapy import check
-
-    if not check.is_on():
-        return []
-    try:
-        return check.findings()
-    except (OSError, RuntimeError):
-        return []
 
 
 def _left(mpi):
