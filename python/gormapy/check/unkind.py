@@ -104,7 +104,7 @@ def _pause():
     global _pauses
     _pauses += 1
     if _pauses <= _ALL_OF or _order.random() < _SHARE:
-        time.sleep(_order.random() * _LONGEST)
+        time.sleep((1 + _order.random()) / 2 * _LONGEST)
 
 
 def _do(win, late, rank=None):
