@@ -1,9 +1,11 @@
 """Reports of unhandled exceptions, which end a rank's program."""
 
+import os
 import sys
 
 from gormapy._ext import core
 
+_pid = os.getpid()  # a forked child has another one, and no core to tell
 _hidden_files = ()
 _interrupted = []
 
@@ -49,7 +51,7 @@ def mark_failures():
         return
 
     def marked(kind, value, tb):
-        if not _goes_on():
+        if os.getpid() == _pid and not _goes_on():
             failed.append(True)
             core.MarkFailed()
         hook(kind, value, tb)
@@ -78,7 +80,6 @@ def _strip(kind, value, tb):
 
 def _end_by_interrupt():
     """End as Python does after a KeyboardInterrupt, which it forgets when the hook imports modules."""
-    import os
     import signal
     from contextlib import suppress
 
@@ -90,6 +91,9 @@ def _end_by_interrupt():
 
 
 def _report(kind, value, tb):
+    if os.getpid() != _pid:
+        _strip(kind, value, tb)
+        return
     if not _goes_on():
         failed.append(True)
         core.MarkFailed()

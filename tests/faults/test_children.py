@@ -22,6 +22,15 @@ def test_end_of_forked_children_leaves_the_job_unharmed(mpirun):
     )
 
 
+def test_traceback_of_a_forked_child(mpirun):
+    result = mpirun(
+        2,
+        program.traceback_of_a_forked_child,
+    )
+    assert result.stderr.count("ValueError: of the child") == 2, result.stderr
+    assert "excepthook" not in result.stderr
+
+
 def test_fork_while_another_thread_waits(mpirun):
     mpirun(
         2,

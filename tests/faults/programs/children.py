@@ -69,6 +69,14 @@ def end_of_forked_children_leaves_the_job_unharmed():
         assert world.allreduce(1) == 2
 
 
+def traceback_of_a_forked_child():
+    child = os.fork()
+    if child == 0:
+        raise ValueError("of the child")
+    assert os.waitpid(child, 0)[1] == 1 << 8
+    assert world.allreduce(1) == 2
+
+
 def fork_while_another_thread_waits():
     got = []
     t = threading.Thread(target=lambda: got.append(world.recv(source=1 - rank, tag=1)))
