@@ -2,6 +2,7 @@ package arena
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"slices"
 	"sync"
@@ -193,6 +194,30 @@ func (p *Pool) Free(addr unsafe.Pointer) bool {
 	r.chunk.live--
 	p.retain(r)
 	return true
+}
+
+// Size returns the number of bytes at addr, in whole pages; 0 if addr is none of the pool's.
+func (p *Pool) Size(addr unsafe.Pointer) uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r := p.live[uintptr(addr)]; r != nil {
+		return r.bytes
+	}
+	return 0
+}
+
+// Place returns the offset in the arena of the n bytes at addr; ok is false unless they are the pool's.
+func (p *Pool) Place(addr unsafe.Pointer, n uint64) (at uint64, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i, exact := slices.BinarySearchFunc(p.chunks, uintptr(addr), func(c *chunk, addr uintptr) int { return cmp.Compare(c.addr, addr) })
+	if !exact {
+		i--
+	}
+	if i < 0 || uint64(uintptr(addr)-p.chunks[i].addr)+n > p.chunks[i].bytes {
+		return 0, false
+	}
+	return p.chunks[i].at + uint64(uintptr(addr)-p.chunks[i].addr), true
 }
 
 // retain makes a run dirty, or clean if it is too large.

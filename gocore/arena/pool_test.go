@@ -404,3 +404,25 @@ func BenchmarkPool(b *testing.B) {
 		})
 	}
 }
+
+func TestSizeAndPlace(t *testing.T) {
+	h := &heap{}
+	p := newPool(h, 1<<20)
+	a := p.Alloc(100, true)
+	b := p.Alloc(3*pageBytes, true)
+	require.Equal(t, pageBytes, p.Size(a))
+	require.Equal(t, 3*pageBytes, p.Size(b))
+	require.Zero(t, p.Size(unsafe.Add(b, pageBytes)), "inside of an array")
+	at, ok := p.Place(unsafe.Add(b, 8), 16)
+	require.True(t, ok)
+	found, ok := h.find(unsafe.Add(b, 8), 16)
+	require.True(t, ok)
+	require.Equal(t, found, at)
+	var here int
+	_, ok = p.Place(unsafe.Pointer(&here), 8)
+	require.False(t, ok)
+	_, ok = p.Place(b, chunkBytes)
+	require.False(t, ok, "beyond the chunk")
+	p.Free(b)
+	require.Zero(t, p.Size(b))
+}

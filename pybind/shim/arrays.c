@@ -112,7 +112,7 @@ static void *array_realloc(void *ctx, void *p, size_t n) {
   if (may_be_ours(p)) {
     if (gm_forked) return resize_inherited(s, p, n);
     int ours = 0;
-    watch_freed(p, 1);
+    if (watch_is_on()) watch_freed(p, gm_array_bytes(p));
     void *to = gm_array_resize(p, n, &ours);
     if (to) return to;
     if (ours) { /* the pool is full */

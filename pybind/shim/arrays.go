@@ -31,6 +31,23 @@ func gm_array_alloc(n C.uint64_t, zero i32) unsafe.Pointer {
 //export gm_array_free
 func gm_array_free(p unsafe.Pointer) i32 { return yes(mpi.Arrays().Free(p)) }
 
+// gm_array_bytes returns the size of the array at p, 0 if it is none of the pool's.
+//
+//export gm_array_bytes
+func gm_array_bytes(p unsafe.Pointer) C.uint64_t { return C.uint64_t(mpi.Arrays().Size(p)) }
+
+// gm_array_place returns the offset of the n bytes at p in the pool's file, which file is set to; -1 if they are not the pool's.
+//
+//export gm_array_place
+func gm_array_place(p unsafe.Pointer, n C.uint64_t, file *C.int) i64 {
+	*file = C.int(arena.FD())
+	at, ok := mpi.Arrays().Place(p, uint64(n))
+	if !ok {
+		return -1
+	}
+	return i64(at)
+}
+
 // gm_array_resize sets ours to 0 if p is none of the pool's; otherwise it is a realloc.
 //
 //export gm_array_resize

@@ -44,6 +44,18 @@ static void append(uint32_t kind, uint32_t site, const int64_t *words, uint64_t 
   __atomic_store_n(&stream->lock, 0, __ATOMIC_RELEASE);
 }
 
+void check_write(uint32_t kind, uint32_t site, const int64_t *words, uint64_t n) {
+  if (stream) append(kind, site, words, n, "", 0);
+}
+
+int64_t check_next(void) {
+  static int64_t number;
+  return ++number;
+}
+
+/* check_number() -> the number of the next operation or request */
+static PyObject *check_number(PyObject *self, PyObject *noargs) { return PyLong_FromLongLong(check_next()); }
+
 void check_gone(int64_t address, int64_t bytes) {
   int64_t words[] = {address, bytes};
   if (stream) append(CHECK_GONE, 0, words, 2, "", 0);
@@ -91,6 +103,7 @@ static PyObject *check_event(ARGS) {
 }
 
 PyMethodDef check_methods[] = {{"check_open", check_open, METH_NOARGS, NULL},
+                               {"check_number", check_number, METH_NOARGS, NULL},
                                {"check_end", check_end, METH_O, NULL},
                                {"check_event", (PyCFunction)(void *)check_event, METH_FASTCALL, NULL},
                                {0}};

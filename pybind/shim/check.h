@@ -16,9 +16,24 @@ typedef struct {
   uint64_t read, pad4[7];
 } check_head;
 
-enum { CHECK_DATA_AT = 4096, CHECK_HEAD_BYTES = 24, CHECK_MOST_WORDS = 512, CHECK_END = 19, CHECK_GONE = 23 };
+enum {
+  CHECK_DATA_AT = 4096,
+  CHECK_HEAD_BYTES = 24,
+  CHECK_MOST_WORDS = 512,
+  CHECK_OP = 7,
+  CHECK_OP_FAILED = 9,
+  CHECK_SYNC = 10,
+  CHECK_END = 19,
+  CHECK_GONE = 23
+};
 
-extern PyMethodDef check_methods[];
+extern PyMethodDef check_methods[], checked_methods[]; /* check.c, hot_checked.c */
+
+/* Writes an event; nothing if the job is not checked. */
+void check_write(uint32_t kind, uint32_t site, const int64_t *words, uint64_t n);
+
+/* The number of the next operation or request. */
+int64_t check_next(void);
 
 /* Tells the checker that nobody uses this memory any more. */
 void check_gone(int64_t address, int64_t bytes);

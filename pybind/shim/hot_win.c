@@ -5,12 +5,10 @@
    the same name (fallback.c).
 
    They are called with the GIL held. */
-#include "raw.h"
-#include "trace.h"
+#include "hot_win.h"
 #include "_cgo_export.h"
 
-/* The window's descriptor, NULL if the handle names no window. */
-static gm_desc *descriptor(PyObject *self) {
+gm_desc *win_descriptor(PyObject *self) {
   WinObject *w = (WinObject *)self;
   if (gm_forked || w->h == 0) return NULL;
   if (!w->desc || w->desc->handle != w->h) {
@@ -20,10 +18,7 @@ static gm_desc *descriptor(PyObject *self) {
   return w->desc;
 }
 
-/* Where at the target: a displacement; a count and type, if given, must say the
-   same number of bytes as the origin. Returns -1 for anything unusual. What is in
-   a list may go when a displacement's __index__ runs: it is held meanwhile. */
-static int target_disp(PyObject *o, int64_t bytes, int64_t *disp) {
+int target_disp(PyObject *o, int64_t bytes, int64_t *disp) {
   *disp = 0;
   if (!o || o == Py_None) return 0;
   if (PyLong_Check(o)) return parse_int(o, disp);
@@ -78,10 +73,7 @@ static int general_call(gm_desc *d, PyObject *self, int kind, spec *s, spec *res
   return class == GM_ERR_BUFFER || class == GM_ERR_INTERN ? code : 0;
 }
 
-/* Checks the bounds of a one-sided call. No other place in C does; what it refuses, the general call explains.
-   Returns the target, if there is such a rank and it has n bytes at the displacement, and how many bytes into its
-   part these are; NULL otherwise. Whether an epoch allows the access is asked with accessible or locked. */
-static gm_target *reach(gm_desc *d, int64_t rank, int64_t disp, int64_t n, int64_t *at) {
+gm_target *reach(gm_desc *d, int64_t rank, int64_t disp, int64_t n, int64_t *at) {
   if (rank < 0 || rank >= d->size || disp < 0) return NULL;
   gm_target *t = &d->target[rank];
   if (t->unit > 1) {
@@ -92,9 +84,6 @@ static gm_target *reach(gm_desc *d, int64_t rank, int64_t disp, int64_t n, int64
   *at = disp;
   return t;
 }
-
-/* Any epoch. */
-static int accessible(const gm_desc *d, const gm_target *t) { return (d->open | t->open) != 0; }
 
 /* A passive-target epoch. */
 static int locked(const gm_desc *d, const gm_target *t) {
@@ -174,7 +163,7 @@ static PyObject *transfer(HOT, int which) {
   PyObject *a[3];
   spec s;
   int64_t rank, disp;
-  gm_desc *d = descriptor(self);
+  gm_desc *d = win_descriptor(self);
   if (!d || match_args(names, 2, args, n, kwnames, a) < 0 || parse_int(a[1], &rank) < 0 ||
       parse_spec(a[0], which == CALL_GET, &s) < 0)
     FALL_BACK(which);
@@ -206,7 +195,7 @@ PyObject *raw_put_notify(ARGS) {
   int64_t rank, slot, disp, at;
   int done = 0;
   gm_desc *d;
-  if (n != 5 || !PyObject_TypeCheck(args[0], WinType) || !(d = descriptor(args[0])) ||
+  if (n != 5 || !PyObject_TypeCheck(args[0], WinType) || !(d = win_descriptor(args[0])) ||
       !(d->flags & GM_DESC_COMPLETE_ON_RETURN) || parse_int(args[2], &rank) < 0 || parse_int(args[4], &slot) < 0 ||
       slot < 0 || slot >= GM_NOTIFY_SLOTS || parse_spec(args[1], 0, &s) < 0)
     Py_RETURN_FALSE;
@@ -232,7 +221,7 @@ static PyObject *win_accumulate(HOT) {
   spec s;
   int64_t rank, disp;
   int op, done = 0;
-  gm_desc *d = descriptor(self);
+  gm_desc *d = win_descriptor(self);
   if (!d || match_args(names, 2, args, n, kwnames, a) < 0 || parse_int(a[1], &rank) < 0 || (op = op_number(a[3])) < 0 ||
       op == GM_OP_NO_OP || (a[2] && a[2] != Py_None && !PyLong_Check(a[2])) || parse_spec(a[0], 0, &s) < 0)
     FALL_BACK(CALL_ACCUMULATE);
@@ -253,7 +242,7 @@ static PyObject *win_fetch_and_op(HOT) {
   spec s, r;
   int64_t rank, disp = 0;
   int op, done = 0;
-  gm_desc *d = descriptor(self);
+  gm_desc *d = win_descriptor(self);
   if (!d || match_args(names, 3, args, n, kwnames, a) < 0 || parse_int(a[2], &rank) < 0 || (op = op_number(a[4])) < 0 ||
       op == GM_OP_NO_OP || (a[3] && parse_int(a[3], &disp) < 0) || parse_spec(a[0], 0, &s) < 0)
     FALL_BACK(CALL_FETCH_AND_OP);
@@ -277,7 +266,7 @@ static PyObject *win_compare_and_swap(HOT) {
   spec s, c, r;
   int64_t rank, disp = 0;
   int done = 0;
-  gm_desc *d = descriptor(self);
+  gm_desc *d = win_descriptor(self);
   if (!d || match_args(names, 4, args, n, kwnames, a) < 0 || parse_int(a[3], &rank) < 0 ||
       (a[4] && parse_int(a[4], &disp) < 0) || parse_spec(a[0], 0, &s) < 0)
     FALL_BACK(CALL_COMPARE_AND_SWAP);
@@ -308,7 +297,7 @@ static PyObject *flush(HOT, int which) {
   PyObject *a[1];
   int64_t rank, at;
   const gm_target *t;
-  gm_desc *d = descriptor(self);
+  gm_desc *d = win_descriptor(self);
   if (!d || !(d->flags & GM_DESC_COMPLETE_ON_RETURN) || match_args(names, 1, args, n, kwnames, a) < 0 ||
       parse_int(a[0], &rank) < 0 || !(t = reach(d, rank, 0, 0, &at)) || !locked(d, t) || !complete_bundled(d, rank))
     FALL_BACK(which);
@@ -320,7 +309,7 @@ static PyObject *win_flush(HOT) { return flush(self, args, n, kwnames, CALL_FLUS
 static PyObject *win_flush_local(HOT) { return flush(self, args, n, kwnames, CALL_FLUSH_LOCAL); }
 
 static PyObject *flush_all(HOT, int which) {
-  gm_desc *d = descriptor(self);
+  gm_desc *d = win_descriptor(self);
   if (!d || n || kwnames || !(d->flags & GM_DESC_COMPLETE_ON_RETURN) || d->open != GM_OPEN_LOCK_ALL ||
       !complete_bundled(d, -1))
     FALL_BACK(which);
@@ -337,7 +326,7 @@ static PyObject *win_lock(HOT) {
   int64_t rank, kind = GM_LOCK_EXCLUSIVE, assertion = 0, pending = 0;
   int code;
   gm_status own;
-  if (!descriptor(self) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0 ||
+  if (!win_descriptor(self) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0 ||
       (a[1] && parse_int(a[1], &kind) < 0) || (a[2] && parse_int(a[2], &assertion) < 0))
     FALL_BACK(CALL_LOCK);
   NOTE_WIN(((WinObject *)self)->h, rank, kind);
@@ -353,7 +342,7 @@ static PyObject *win_unlock(HOT) {
   int64_t rank, pending = 0;
   int code;
   gm_status own;
-  if (!descriptor(self) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0)
+  if (!win_descriptor(self) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0)
     FALL_BACK(CALL_UNLOCK);
   NOTE_WIN(((WinObject *)self)->h, rank, -1);
   code = gm_unlock(((WinObject *)self)->h, rank, &pending);
@@ -367,7 +356,8 @@ static PyObject *win_fence(HOT) {
   int64_t assertion = 0, pending = 0;
   int code;
   gm_status own;
-  if (!descriptor(self) || match_args(names, 0, args, n, kwnames, a) < 0 || (a[0] && parse_int(a[0], &assertion) < 0))
+  if (!win_descriptor(self) || match_args(names, 0, args, n, kwnames, a) < 0 ||
+      (a[0] && parse_int(a[0], &assertion) < 0))
     FALL_BACK(CALL_FENCE);
   NOTE_WIN(((WinObject *)self)->h, TRACE_NO_PEER, assertion);
   BLOCKING(code, pending, &own, gm_fence(((WinObject *)self)->h, assertion, &pending));

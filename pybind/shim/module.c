@@ -2,6 +2,7 @@
    calls are in the tables of raw_NOUN.c, the hot methods in those of the base types (types.c). */
 #include "raw.h" /* Python.h comes first */
 #include "check.h"
+#include "pending.h"
 #include "watch.h"
 
 #include <pthread.h>
@@ -60,7 +61,8 @@ static PyMethodDef *const raw_tables[] = {
     end_methods,         raw_process_methods, raw_request_methods,  raw_request_list_methods,
     raw_message_methods, raw_object_methods,  raw_datatype_methods, raw_group_methods,
     raw_coll_methods,    raw_comm_methods,    raw_win_methods,      raw_file_methods,
-    raw_memory_methods,  array_methods,       check_methods,        watch_methods};
+    raw_memory_methods,  array_methods,       check_methods,        watch_methods,
+    pending_methods,     checked_methods};
 
 static const struct {
   const char *name;

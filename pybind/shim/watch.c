@@ -13,6 +13,11 @@
       watched page is seen, with the exact bytes. Without stepping the pages stay open until rearm, and what other instructions do to them
       meanwhile is not seen.
 
+   The runtime can read and write small buffers without opening their page (watch_view): pages of NumPy's arrays are mapped a second time for that.
+   When an operation on such a buffer is complete its page stays as it is, since mprotect is slow: the next operation then finds it
+   protected. If the program accesses the page before, or the runtime does so several times, it is opened, and from then on with each
+   completion (eager).
+
    The table of pages only grows. It is changed with the GIL held or by a thread in watch_fault, by single atomic stores; two
    threads that open or close one page at the same time make the same system calls.
 
@@ -36,13 +41,15 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-enum { PAGE = 4096, TABLE = 1 << 20, OPENED = 1 << 14, STEPPED = 16 };
+enum { PAGE = 4096, TABLE = 1 << 20, OPENED = 1 << 14, STEPPED = 16, MOST_VIEWS = 4096, EAGER = 4 };
 enum { NOT_WATCHED, PROTECTED, OPEN }; /* states of a page */
 
 typedef struct {
   uint64_t page; /* its number, 0 for a free entry */
   uint32_t users;
-  uint16_t state, told; /* told: the checker may know of accesses */
+  uint8_t state, told; /* told: the checker may know of accesses */
+  uint8_t eager;       /* how often an access has opened the page while nobody used it; EAGER: no more */
+  char *view;          /* the page, mapped again; NULL: it is not */
 } entry;
 
 static entry *table;
@@ -108,7 +115,7 @@ static entry *find(uint64_t page, int add) {
 }
 
 static int protect(entry *e, uint32_t state) {
-  __atomic_store_n(&e->state, (uint16_t)state, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&e->state, (uint8_t)state, __ATOMIC_SEQ_CST);
   return mprotect((void *)(e->page * PAGE), PAGE, state == PROTECTED ? PROT_NONE : PROT_READ | PROT_WRITE);
 }
 
@@ -157,7 +164,13 @@ int watch_fault(siginfo_t *info, void *context, int in_object) {
   entry *e = find(address / PAGE, 0);
   if (!e || e->state == NOT_WATCHED) return 0;
   if (e->state == OPEN) return 1; /* another thread has opened it */
-  if (in_object || gm_guard_sp || mine.inside || gm_forked || !PyGILState_GetThisThreadState()) {
+  int program = !(in_object || gm_guard_sp || mine.inside || gm_forked) && PyGILState_GetThisThreadState();
+  if (!e->users) {
+    if (e->eager < EAGER) e->eager = program ? EAGER : e->eager + 1;
+    open_page(e);
+    return 1;
+  }
+  if (!program) {
     open_until_rearm(e);
     return 1;
   }
@@ -226,12 +239,18 @@ static int tell(uintptr_t at, const operand_bytes *o, int write) {
   return yes;
 }
 
+/* Whether an access to these bytes is to be told. It opens pages that nobody uses. */
 static int is_protected(uintptr_t at, uint64_t bytes) {
+  int yes = 0;
   for (uint64_t page = at / PAGE; page <= (at + bytes - 1) / PAGE; page++) {
     entry *e = find(page, 0);
-    if (e && e->state == PROTECTED) return 1;
+    if (!e || e->state != PROTECTED) continue;
+    if (e->users)
+      yes = 1;
+    else
+      open_page(e);
   }
-  return 0;
+  return yes;
 }
 
 static void open_pages(uintptr_t at, uint64_t bytes, int step) {
@@ -403,7 +422,7 @@ static PyObject *watch_start(PyObject *self, PyObject *functions) {
   Py_RETURN_TRUE;
 }
 
-/* Calls f with each run of the pages of some bytes. */
+/* Has the pages of some bytes watched by one user more, or less. */
 static int change(uint64_t at, uint64_t bytes, int by) {
   uint64_t first = at / PAGE, last = (at + bytes - 1) / PAGE, from = first;
   if (!table || !bytes || (stopped && by > 0)) return 0;
@@ -444,6 +463,57 @@ static PyObject *watch_change(ARGS) {
   Py_RETURN_NONE;
 }
 
+int watch_is_on(void) { return table && !gm_forked; }
+
+int watch_is_stopped(void) { return !table || stopped; }
+
+int watch_is_own(uint64_t p, uint64_t n) {
+  return table && !stopped && n && gm_mappable((void *)(uintptr_t)p, (int64_t)n);
+}
+
+int watch_begin(uint64_t p, uint64_t n) {
+  if (!table || stopped) return -1;
+  watch_calls();
+  return change(p, n, 1);
+}
+
+void watch_end(uint64_t p, uint64_t n) {
+  entry *e = table && p / PAGE == (p + n - 1) / PAGE ? find(p / PAGE, 0) : NULL;
+  if (e && e->users == 1 && e->view && e->eager < EAGER && e->state == PROTECTED)
+    e->users = 0;
+  else
+    change(p, n, -1);
+}
+
+static uint32_t views; /* how many there are: a process may have only so many mappings */
+
+char *watch_view(const void *p, uint64_t n) {
+  uintptr_t at = (uintptr_t)p;
+  if (!table || stopped || !n || at / PAGE != (at + n - 1) / PAGE) return NULL;
+  entry *e = find(at / PAGE, 1);
+  if (!e) return NULL;
+  if (!e->view && views < MOST_VIEWS) {
+    int file;
+    int64_t offset = gm_array_place((void *)(at & ~(uintptr_t)(PAGE - 1)), PAGE, &file);
+    if (offset < 0) return NULL;
+    void *view = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, offset);
+    if (view == MAP_FAILED) return NULL;
+    views++;
+    e->view = view;
+  }
+  return e->view ? e->view + at % PAGE : NULL;
+}
+
+/* The page of freed memory may become another mapping. */
+static void forget(entry *e) {
+  if (!e->users && e->state == PROTECTED) open_page(e);
+  e->eager = 0;
+  if (!e->view) return;
+  munmap(e->view, PAGE);
+  e->view = NULL;
+  views--;
+}
+
 void watch_freed(const void *p, size_t n) {
   if (!table || !n || gm_forked) return;
   int told = 0, used = 0;
@@ -452,6 +522,7 @@ void watch_freed(const void *p, size_t n) {
     if (!e) continue;
     told |= e->told, used |= e->users > 0;
     e->told = 0;
+    forget(e);
   }
   if (used) {
     PyGILState_STATE state = PyGILState_Ensure();
@@ -467,14 +538,12 @@ void watch_freed(const void *p, size_t n) {
   }
 }
 
-/* watch_mappable(address, bytes) -> whether these bytes are watched from now on: they are if they lie in the arena, whose pages
-   have nothing else on them. */
+/* watch_mappable(address, bytes) -> whether these bytes are watched from now on: they are if watch_is_own. */
 static PyObject *watch_mappable(ARGS) {
   int64_t a[2];
   if (integers("watch_mappable", args, n, 2, a) < 0) return NULL;
-  if (!table || stopped || a[1] <= 0 || !gm_mappable((void *)(intptr_t)a[0], a[1])) Py_RETURN_FALSE;
-  watch_calls();
-  if (change((uint64_t)a[0], (uint64_t)a[1], 1) < 0) return PyErr_SetFromErrno(PyExc_OSError);
+  if (a[1] <= 0 || !watch_is_own((uint64_t)a[0], (uint64_t)a[1])) Py_RETURN_FALSE;
+  if (watch_begin((uint64_t)a[0], (uint64_t)a[1]) < 0) return PyErr_SetFromErrno(PyExc_OSError);
   Py_RETURN_TRUE;
 }
 
@@ -518,11 +587,22 @@ static PyObject *watched(ARGS) {
   Py_RETURN_FALSE;
 }
 
-static PyObject *watch_rearm(PyObject *self, PyObject *noargs) {
+void watch_ends_call(void) {
   if (opened_count) rearm();
+}
+
+static PyObject *watch_rearm(PyObject *self, PyObject *noargs) {
+  watch_ends_call();
   Py_RETURN_NONE;
 }
 #else
+int watch_is_on(void) { return 0; }
+int watch_begin(uint64_t p, uint64_t n) { return -1; }
+void watch_end(uint64_t p, uint64_t n) {}
+int watch_is_own(uint64_t p, uint64_t n) { return 0; }
+char *watch_view(const void *p, uint64_t n) { return NULL; }
+int watch_is_stopped(void) { return 1; }
+void watch_ends_call(void) {}
 int watch_fault(siginfo_t *info, void *context, int in_object) { return 0; }
 void watch_freed(const void *p, size_t n) {}
 static PyObject *watch_start(PyObject *self, PyObject *function) { Py_RETURN_FALSE; }

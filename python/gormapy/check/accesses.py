@@ -76,6 +76,7 @@ _MOST_LINGERING = 256
 def release(places):
     """Stop to watch buffers of a complete operation; later, where other threads may not know that it is complete."""
     if not threads.running and not _lingering:
+        fast.check_threads(False)
         for place in places:
             unwatch(*place)
         return

@@ -23,6 +23,7 @@ def number_of(datatype):
             if datatype.is_predefined and datatype._size <= _SMALL:
                 small, integer = datatype._size, datatype.typechar in "bhilqBHILQp"
         _types[handle] = small, integer
+        fast.check_type(handle)
     return handle
 
 

@@ -1,32 +1,38 @@
 """What this rank knows of its windows: their ranks, and the operations on them that are not complete."""
 
-import threading
+from gormapy._ext import fast
 
 from . import accesses, elements, kinds
 from .wrapping import event
 
 
 class Known:
-    """A window: its ranks in COMM_WORLD, and the buffers of operations that are not complete."""
+    """A window: its ranks in COMM_WORLD, and the operations on it that are not complete.
 
-    def __init__(self, ranks):
+    Their buffers are kept by pybind/shim/pending.c.
+    """
+
+    def __init__(self, handle, ranks, near):
+        self.handle = handle
         self.ranks = ranks
         self.awaited = []  # fetched values: (number, target, address, datatype, value that is swapped)
-        self.kept = []  # buffers: (number, target, holder, [(address, bytes)], thread, other memory)
         self.watched = []  # (address, bytes)
-        self.near = False  # all ranks are reached without the network, whose system calls can't use watched memory
+        self.near = near  # all ranks are reached without the network, whose system calls can't use watched memory
+        fast.pending_open(handle, near, *ranks)
+
+    def close(self):
+        """Forget the window, which is freed."""
+        self.reset()
+        fast.pending_close(self.handle)
 
     def keep(self, number, target, holder, *buffers):
         """Keep the buffers of an operation until it is complete, and watch them."""
-        watched, others = [], []
+        places = []
         for buffer in buffers:
             if buffer is not None and buffer[0] and buffer[1]:
-                place = elements.span(*buffer[:3])
-                if self.near and accesses.watch_own(*place):
-                    watched.append(place)
-                else:
-                    others.append(place)
-        self.kept.append((number, target, holder, watched, threading.get_ident(), others))
+                places += elements.span(*buffer[:3])
+        told = bool(self.awaited) and self.awaited[-1][0] == number
+        fast.pending_keep(self.handle, number, target, told, holder, *places)
 
     def forget(self, number):
         """Forget an operation that has failed."""
@@ -53,14 +59,11 @@ class Known:
             value, _ = elements.value_at(address, datatype)
             event(kinds.OP_VALUE, 0, None, one, value, int(swap is None or swap == value))
         self.awaited = rest
-        rest, unknown = [], []
-        for kept in self.kept:
-            if others(kept[0], kept[1]) or (thread is not None and kept[4] != thread):
-                rest.append(kept)
-            else:
-                accesses.release(kept[3])
-                unknown += kept[5]
-        self.kept = rest
+        watched, unknown, holders = fast.pending_complete(
+            self.handle, -1 if target is None else target, number or 0, thread or 0
+        )
+        accesses.release(watched)
+        del holders  # only now: memory that is freed while it is watched is an error of the program
         return unknown
 
     def reset(self):

@@ -102,6 +102,7 @@ def _define(code, line, call, place, variable=None):
     window, origin, result, compare = (names.get(role, "") for role in ("window", "origin", "result", "compare"))
     fields = (file, call, text, function, window, origin, result, compare)
     fast.check_event(kinds.DEF_SITE, 0, "\0".join(fields)[:8000], number, line)
+    fast.check_site(code, line, call, number)
     return number
 
 

@@ -5,6 +5,8 @@ import itertools
 import queue
 import threading
 
+from gormapy._ext import fast
+
 from . import kinds
 from .wrapping import event
 
@@ -102,6 +104,7 @@ def install():
         self.run = told
         if not self.name.startswith("gormapy-"):
             running.add(self)
+            fast.check_threads(True)
         release(self._check_begin)
         try:
             start(self)

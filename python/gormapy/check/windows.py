@@ -61,8 +61,7 @@ def _define(win, site):
     members = -win._h
     event(kinds.DEF_COMM, 0, None, members, -number - 1, *ranks)
     event(kinds.DEF_WIN, site, None, win._h, number, flavor, base, nbytes, unit, members)
-    known = windows[win._h] = Known(ranks)
-    known.near = all(_is_near(rank) for rank in ranks)
+    known = windows[win._h] = Known(win._h, ranks, all(_is_near(rank) for rank in ranks))
     if not known.near:
         return
     if flavor == MPI.WIN_FLAVOR_SHARED:
@@ -114,6 +113,7 @@ def _freeing(method):
         if known:
             event(kinds.COLL, site, "Win.Free", -handle, 0, kinds.ENDED, -1)
             event(kinds.SYNC, site, None, handle, kinds.FREE, kinds.ENDED, -1, int(stays))
+            known.close()
             windows.pop(handle, None)
 
     return told

@@ -1,7 +1,6 @@
 """Replacing methods of gormapy.MPI by ones that tell the checker what is called."""
 
 import functools
-import itertools
 import threading
 
 from gormapy._ext import fast
@@ -9,7 +8,7 @@ from gormapy._ext import fast
 from . import kinds
 
 event = fast.check_event
-numbers = itertools.count(1)  # of operations and requests
+numbers = iter(fast.check_number, 0)  # of operations and requests
 
 
 class _Inside(threading.local):
@@ -36,7 +35,8 @@ def replace(cls, name, make):
         function.__name__ = name
         setattr(cls, name, classmethod(wrapped(function, make(function))))
         return
-    setattr(cls, name, wrapped(method, make(method)))
+    call = wrapped(method, make(method))
+    setattr(cls, name, fast.check_method(name, call) if cls.__name__ == "Win" else call)
 
 
 def wrapped(method, told):
