@@ -23,14 +23,25 @@ enum {
   CHECK_OP = 7,
   CHECK_OP_FAILED = 9,
   CHECK_SYNC = 10,
+  CHECK_ACCESS = 17,
   CHECK_END = 19,
-  CHECK_GONE = 23
+  CHECK_GONE = 23,
+  CHECK_LIMIT = 29
 };
 
-extern PyMethodDef check_methods[], checked_methods[]; /* check.c, hot_checked.c */
+extern PyMethodDef check_methods[], check_site_methods[];
 
 /* Writes an event; nothing if the job is not checked. */
 void check_write(uint32_t kind, uint32_t site, const int64_t *words, uint64_t n);
+
+/* The number of the line of the program that makes a call, a CALL_ number or one of these; 0 if it has none yet, or if the caller is not the
+   program itself. */
+enum { CHECK_LOAD = CALL_COUNT, CHECK_STORE };
+uint32_t check_here(int call);
+
+/* hot_checked.c: the number of a call that stands before a method of Win, -1 if there is none of that name. */
+extern PyMethodDef checked_methods[];
+int checked_call(const char *name);
 
 /* The number of the next operation or request. */
 int64_t check_next(void);

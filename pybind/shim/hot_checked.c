@@ -2,7 +2,7 @@
    again and again. The checker is told what gormapy/check/operations.py and epochs.py tell it. These have made a method that does all
    cases; the methods here stand before it, and call it for
 
-     - the first call at a line, which gives the line its number (check_site),
+     - the first call at a line, which gives the line its number (check_sites.c),
      - a datatype of which the checker has not been told (check_type),
      - buffers that are not on one page of an array, targets that are not mapped here, and whatever is unusual or wrong,
      - flushes of operations whose values are told, and those of programs with threads.
@@ -15,54 +15,10 @@
 
 #include "_cgo_export.h"
 
-/* Sites, by code, line and call. Python keeps the code alive. */
-typedef struct {
-  PyCodeObject *code;
-  int line, call;
-  uint32_t number;
-} site;
-
-enum { SITES = 4096, RECENT = 256, TYPES = 256, UNWATCHED = 64 };
-static site sites[SITES];
-static uint32_t site_count;
+enum { TYPES = 256, UNWATCHED = 64 };
 static unsigned char type_is_known[TYPES];
 static int threads;
 static PyObject *told[CALL_COUNT];
-
-static site *find(PyCodeObject *code, int line, int call) {
-  uint64_t i = ((uintptr_t)code >> 4) * 31 + (uint64_t)line * 7 + (uint64_t)call;
-  for (i %= SITES; sites[i].code; i = (i + 1) % SITES)
-    if (sites[i].code == code && sites[i].line == line && sites[i].call == call) break;
-  return &sites[i];
-}
-
-/* Sites by instruction: Python finds the number of a line by going through the function. */
-static struct {
-  PyCodeObject *code;
-  long at;
-  int call;
-  uint32_t number;
-} recent[RECENT];
-
-/* The number of the line that makes the call, 0 if it has none. */
-static uint32_t here(int call) {
-  static PyObject *f_lasti;
-  PyFrameObject *frame = PyEval_GetFrame();
-  if (!frame || (!f_lasti && !(f_lasti = PyUnicode_InternFromString("f_lasti")))) return 0;
-  PyObject *instruction = PyObject_GetAttr((PyObject *)frame, f_lasti);
-  if (!instruction) return 0;
-  long at = PyLong_AsLong(instruction);
-  Py_DECREF(instruction);
-  PyCodeObject *code = PyFrame_GetCode(frame);
-  size_t i = (((uintptr_t)code >> 4) + (size_t)at) % RECENT;
-  if (recent[i].code != code || recent[i].at != at || recent[i].call != call) {
-    uint32_t number = find(code, PyFrame_GetLineNumber(frame), call)->number;
-    if (number) recent[i].code = code, recent[i].at = at, recent[i].call = call;
-    recent[i].number = number;
-  }
-  Py_DECREF(code);
-  return recent[i].number;
-}
 
 #define TELL(which) return tell(which, self, args, n, kwnames)
 static PyObject *tell(int which, HOT) {
@@ -84,7 +40,7 @@ static PyObject *transfer(HOT, int which) {
   int put = which == CALL_PUT;
   gm_desc *d = win_descriptor(self);
   pending *p = d ? pending_on(d->handle) : NULL;
-  uint32_t line = p && !TRACING ? here(which) : 0;
+  uint32_t line = p && !TRACING ? check_here(which) : 0;
   if (!line || match_args(names, 2, args, n, kwnames, a) < 0 || parse_int(a[1], &rank) < 0 ||
       (target = pending_rank(p, rank)) < 0 || (a[2] && a[2] != Py_None && !PyLong_Check(a[2])) ||
       parse_spec(a[0], !put, &s) < 0)
@@ -137,7 +93,7 @@ static PyObject *flush_one(HOT, int which, int kind) {
   int done = 0;
   gm_desc *d = win_descriptor(self);
   pending *p = d ? pending_on(d->handle) : NULL;
-  uint32_t line = p && !TRACING && !threads ? here(which) : 0;
+  uint32_t line = p && !TRACING && !threads ? check_here(which) : 0;
   if (!line || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0 || rank < 0 ||
       !flushed_at_once(d, rank))
     TELL(which);
@@ -150,7 +106,7 @@ static PyObject *flush_all(HOT, int which, int kind) {
   int done = 0;
   gm_desc *d = win_descriptor(self);
   pending *p = d ? pending_on(d->handle) : NULL;
-  uint32_t line = p && !TRACING && !threads && !n && !kwnames ? here(which) : 0;
+  uint32_t line = p && !TRACING && !threads && !n && !kwnames ? check_here(which) : 0;
   if (!line || !flushed_at_once(d, -1)) TELL(which);
   PyObject *none = flush(d, p, line, -1, kind, &done);
   if (!done) TELL(which);
@@ -188,6 +144,11 @@ static PyMethodDef *method_named(const char *name, int *which) {
   return NULL;
 }
 
+int checked_call(const char *name) {
+  int which = -1;
+  return method_named(name, &which) ? which : -1;
+}
+
 /* check_method(name, function) -> a method of Win that stands before the function; the function itself if there is none of that name */
 static PyObject *check_method(PyObject *self, PyObject *args) {
   const char *name;
@@ -201,19 +162,6 @@ static PyObject *check_method(PyObject *self, PyObject *args) {
   Py_INCREF(function);
   Py_XSETREF(told[which], function);
   return PyDescr_NewMethod(WinType, m);
-}
-
-/* check_site(code, line, name, number): the number of a line that makes a call. The caller keeps the code alive. */
-static PyObject *check_site(PyObject *self, PyObject *args) {
-  PyObject *code;
-  const char *name;
-  int line, which;
-  unsigned number;
-  if (!PyArg_ParseTuple(args, "OisI", &code, &line, &name, &number)) return NULL;
-  if (!method_named(name, &which)) Py_RETURN_NONE;
-  site *s = find((PyCodeObject *)code, line, which);
-  if (!s->code && site_count++ < SITES / 2) *s = (site){(PyCodeObject *)code, line, which, number};
-  Py_RETURN_NONE;
 }
 
 /* check_type(handle): the checker has been told of a datatype. */
@@ -231,7 +179,6 @@ static PyObject *check_threads(PyObject *self, PyObject *yes) {
 }
 
 PyMethodDef checked_methods[] = {{"check_method", check_method, METH_VARARGS, NULL},
-                                 {"check_site", check_site, METH_VARARGS, NULL},
                                  {"check_type", check_type, METH_O, NULL},
                                  {"check_threads", check_threads, METH_O, NULL},
                                  {0}};

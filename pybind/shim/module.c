@@ -62,7 +62,7 @@ static PyMethodDef *const raw_tables[] = {
     raw_message_methods, raw_object_methods,  raw_datatype_methods, raw_group_methods,
     raw_coll_methods,    raw_comm_methods,    raw_win_methods,      raw_file_methods,
     raw_memory_methods,  array_methods,       check_methods,        watch_methods,
-    pending_methods,     checked_methods};
+    pending_methods,     checked_methods,     check_site_methods};
 
 static const struct {
   const char *name;

@@ -229,14 +229,30 @@ static void raise_later(void) {
   if (!before) Py_AddPendingCall(raise_waiting, NULL);
 }
 
-/* Tells Python of an access. Returns whether the next one to the page is to be told, too. */
+static int64_t limit, left; /* how many accesses are told */
+
+static void stop(void) {
+  stopped = 1;
+  for (uint64_t i = 0; i < TABLE; i++)
+    if (table[i].state == PROTECTED) protect(&table[i], OPEN);
+}
+
+/* Tells the checker of an access. Returns whether the next one is to be told, too. */
 static int tell(uintptr_t at, const operand_bytes *o, int write) {
-  PyObject *answer = PyObject_CallFunction(hook, "KKiKK", (unsigned long long)at, (unsigned long long)o->bytes, write,
-                                           (unsigned long long)o->count, (unsigned long long)o->stride);
-  if (!answer) raise_later();
-  int yes = answer == Py_True;
-  Py_XDECREF(answer);
-  return yes;
+  uint32_t site = check_here(write ? CHECK_STORE : CHECK_LOAD);
+  if (!site) { /* Python gives the line a number */
+    PyObject *answer = PyObject_CallFunction(hook, "Ki", (unsigned long long)at, write);
+    if (answer) site = (uint32_t)PyLong_AsUnsignedLong(answer);
+    if (!answer || PyErr_Occurred()) raise_later();
+    Py_XDECREF(answer);
+  }
+  int64_t words[] = {write, (int64_t)at, (int64_t)o->count, (int64_t)o->bytes,
+                     (int64_t)(o->stride ? o->stride : o->bytes)};
+  if (!stopped) check_write(CHECK_ACCESS, site, words, 5);
+  if (stopped || --left > 0) return !stopped;
+  stop();
+  check_write(CHECK_LIMIT, 0, &limit, 1);
+  return 0;
 }
 
 /* Whether an access to these bytes is to be told. It opens pages that nobody uses. */
@@ -399,11 +415,13 @@ static void on_trap(int sig, siginfo_t *info, void *context) {
   mine.pages = 0;
 }
 
-/* watch_start((hook, gone)) -> whether loads and stores can be watched here; gone is told of memory that is freed while it is watched */
-static PyObject *watch_start(PyObject *self, PyObject *functions) {
+/* watch_start((hook, gone, limit)) -> whether loads and stores can be watched here. hook(address, write) returns the number of the line that
+   makes an access. gone(address, bytes) is told of memory that is freed while it is watched. limit: how many accesses are told. */
+static PyObject *watch_start(PyObject *self, PyObject *arguments) {
   unsigned a, b, c, d;
   PyObject *function, *second;
-  if (!PyArg_ParseTuple(functions, "OO", &function, &second)) return NULL;
+  long long most;
+  if (!PyArg_ParseTuple(arguments, "OOL", &function, &second, &most)) return NULL;
   if (table) Py_RETURN_TRUE;
   if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) Py_RETURN_FALSE;
   __asm__("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
@@ -417,7 +435,7 @@ static PyObject *watch_start(PyObject *self, PyObject *functions) {
   if (memory == MAP_FAILED) return PyErr_NoMemory();
   Py_INCREF(function);
   Py_INCREF(second);
-  hook = function, gone = second;
+  hook = function, gone = second, limit = left = most;
   __atomic_store_n(&table, memory, __ATOMIC_SEQ_CST);
   Py_RETURN_TRUE;
 }
@@ -454,12 +472,18 @@ static int change(uint64_t at, uint64_t bytes, int by) {
   return 0;
 }
 
-/* watch_memory(address, bytes, by): by 1: the pages of these bytes are watched, -1: once less. */
-static PyObject *watch_change(ARGS) {
-  int64_t a[3];
-  if (integers("watch_memory", args, n, 3, a) < 0) return NULL;
-  if (a[2] > 0) watch_calls();
-  if (change((uint64_t)a[0], (uint64_t)a[1], (int)a[2]) < 0) return PyErr_SetFromErrno(PyExc_OSError);
+/* watch_memory(address, bytes) -> whether the pages of these bytes are watched from now on */
+static PyObject *watch_memory(ARGS) {
+  int64_t a[2];
+  if (integers("watch_memory", args, n, 2, a) < 0) return NULL;
+  return PyBool_FromLong(a[1] > 0 && watch_begin((uint64_t)a[0], (uint64_t)a[1]) == 0);
+}
+
+/* unwatch_memory(address, bytes): they are, once less. */
+static PyObject *unwatch_memory(ARGS) {
+  int64_t a[2];
+  if (integers("unwatch_memory", args, n, 2, a) < 0) return NULL;
+  watch_end((uint64_t)a[0], (uint64_t)a[1]);
   Py_RETURN_NONE;
 }
 
@@ -542,36 +566,17 @@ void watch_freed(const void *p, size_t n) {
 static PyObject *watch_mappable(ARGS) {
   int64_t a[2];
   if (integers("watch_mappable", args, n, 2, a) < 0) return NULL;
-  if (a[1] <= 0 || !watch_is_own((uint64_t)a[0], (uint64_t)a[1])) Py_RETURN_FALSE;
-  if (watch_begin((uint64_t)a[0], (uint64_t)a[1]) < 0) return PyErr_SetFromErrno(PyExc_OSError);
-  Py_RETURN_TRUE;
+  uint64_t at = (uint64_t)a[0], bytes = (uint64_t)a[1];
+  return PyBool_FromLong(a[1] > 0 && watch_is_own(at, bytes) && watch_begin(at, bytes) == 0);
 }
 
-/* watch_stop(): nothing is watched any more. */
-static PyObject *watch_stop(PyObject *self, PyObject *noargs) {
-  stopped = 1;
-  for (uint64_t i = 0; table && i < TABLE; i++)
-    if (table[i].state == PROTECTED) protect(&table[i], OPEN);
-  Py_RETURN_NONE;
-}
-
-/* watch_resume(): what was watched when it was stopped is watched again. */
-static PyObject *watch_resume(PyObject *self, PyObject *noargs) {
+/* watch_renew(): as many accesses are told as at the start; what was watched is watched again. */
+static PyObject *watch_renew(PyObject *self, PyObject *noargs) {
+  left = limit;
+  if (!table || !stopped) Py_RETURN_NONE;
   stopped = 0;
-  for (uint64_t i = 0; table && i < TABLE; i++)
+  for (uint64_t i = 0; i < TABLE; i++)
     if (table[i].users && table[i].state == OPEN) close_page(&table[i]);
-  Py_RETURN_NONE;
-}
-
-/* watch_open(address, bytes): a call of MPI may access these bytes, until watch_rearm. */
-static PyObject *watch_open(ARGS) {
-  int64_t a[2];
-  if (integers("watch_open", args, n, 2, a) < 0) return NULL;
-  if (table && a[1] > 0)
-    for (uint64_t page = (uint64_t)a[0] / PAGE; page <= (uint64_t)(a[0] + a[1] - 1) / PAGE; page++) {
-      entry *e = find(page, 0);
-      if (e && e->state == PROTECTED) open_until_rearm(e);
-    }
   Py_RETURN_NONE;
 }
 
@@ -606,11 +611,10 @@ void watch_ends_call(void) {}
 int watch_fault(siginfo_t *info, void *context, int in_object) { return 0; }
 void watch_freed(const void *p, size_t n) {}
 static PyObject *watch_start(PyObject *self, PyObject *function) { Py_RETURN_FALSE; }
-static PyObject *watch_change(ARGS) { Py_RETURN_NONE; }
+static PyObject *watch_memory(ARGS) { Py_RETURN_FALSE; }
+static PyObject *unwatch_memory(ARGS) { Py_RETURN_NONE; }
 static PyObject *watch_mappable(ARGS) { Py_RETURN_FALSE; }
-static PyObject *watch_stop(PyObject *self, PyObject *noargs) { Py_RETURN_NONE; }
-static PyObject *watch_resume(PyObject *self, PyObject *noargs) { Py_RETURN_NONE; }
-static PyObject *watch_open(ARGS) { Py_RETURN_NONE; }
+static PyObject *watch_renew(PyObject *self, PyObject *noargs) { Py_RETURN_NONE; }
 static PyObject *watched(ARGS) { Py_RETURN_FALSE; }
 static PyObject *watch_rearm(PyObject *self, PyObject *noargs) { Py_RETURN_NONE; }
 #endif
@@ -627,11 +631,10 @@ static PyObject *watch_read(ARGS) {
 }
 
 PyMethodDef watch_methods[] = {{"watch_start", watch_start, METH_O, NULL},
-                               {"watch_memory", (PyCFunction)(void *)watch_change, METH_FASTCALL, NULL},
+                               {"watch_memory", (PyCFunction)(void *)watch_memory, METH_FASTCALL, NULL},
+                               {"unwatch_memory", (PyCFunction)(void *)unwatch_memory, METH_FASTCALL, NULL},
                                {"watch_mappable", (PyCFunction)(void *)watch_mappable, METH_FASTCALL, NULL},
-                               {"watch_resume", watch_resume, METH_NOARGS, NULL},
-                               {"watch_stop", watch_stop, METH_NOARGS, NULL},
-                               {"watch_open", (PyCFunction)(void *)watch_open, METH_FASTCALL, NULL},
+                               {"watch_renew", watch_renew, METH_NOARGS, NULL},
                                {"watched_memory", (PyCFunction)(void *)watched, METH_FASTCALL, NULL},
                                {"watch_rearm", watch_rearm, METH_NOARGS, NULL},
                                {"watch_read", (PyCFunction)(void *)watch_read, METH_FASTCALL, NULL},

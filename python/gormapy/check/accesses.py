@@ -11,31 +11,15 @@ from gormapy._ext import fast
 from . import LIMIT, kinds, sites, threads
 from .wrapping import event
 
-_left = LIMIT
-watching = False
-
-
-def _told(address, nbytes, write, count, stride):
-    """Tell the checker of an access to runs of bytes; return whether there may be more."""
-    global _left, watching
-    site = sites.accessing(write, address)
-    fast.check_event(kinds.ACCESS, site, None, int(write), address, count, nbytes, stride or nbytes)
-    _left -= 1
-    if _left > 0:
-        return True
-    watching = False
-    fast.watch_stop()
-    fast.check_event(kinds.LIMIT, 0, None, LIMIT)
-    return False
-
 
 def renew():
     """Let as many accesses be looked at as at the start."""
-    global _left, watching
-    if _left <= 0:
-        fast.watch_resume()
-        watching = True
-    _left = max(_left, LIMIT)
+    fast.watch_renew()
+
+
+def _site(address, write):
+    """Return the number of the line that makes an access for the first time."""
+    return sites.accessing(write, address)
 
 
 def _gone(address, nbytes):
@@ -57,16 +41,13 @@ def told(call, place, buffer, write):
 
 
 def watch(address, nbytes):
-    """Begin to watch memory; return whether it can be watched."""
-    if not watching or not nbytes:
-        return False
-    fast.watch_memory(address, nbytes, 1)
-    return True
+    """Begin to watch memory; return whether it is watched."""
+    return fast.watch_memory(address, nbytes)
 
 
 def unwatch(address, nbytes):
     """Watch memory once less."""
-    fast.watch_memory(address, nbytes, -1)
+    fast.unwatch_memory(address, nbytes)
 
 
 _lingering = collections.deque()
@@ -86,17 +67,14 @@ def release(places):
 
 
 def watch_own(address, nbytes):
-    """Begin to watch memory of the program, if it has pages of its own; return whether it has."""
-    return watching and fast.watch_mappable(address, nbytes)
+    """Begin to watch memory of the program, if it has pages of its own; return whether it is watched."""
+    return fast.watch_mappable(address, nbytes)
 
 
 def install():
     """Begin to watch what is asked for."""
-    global watching, _left
-    if os.environ.get("GORMAPY_JOB_CHECK_EXACT"):
-        _left = sys.maxsize
-    watching = bool(fast.watch_start((_told, _gone)))
-    if watching:
+    limit = sys.maxsize if os.environ.get("GORMAPY_JOB_CHECK_EXACT") else LIMIT
+    if fast.watch_start((_site, _gone, limit)):
         signal.pthread_sigmask = _masking(signal.pthread_sigmask)
 
 
