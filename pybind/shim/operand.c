@@ -23,6 +23,8 @@ void operand_setup(void) {
   if (__get_cpuid_count(13, 7, &a, &b, &c, &d) && a) more_offset = b;
 }
 
+enum { MOST_BYTES = 15 }; /* of an instruction */
+
 /* What has been read of an instruction. */
 typedef struct {
   const uint8_t *p;
@@ -456,6 +458,64 @@ operand_bytes operand_of(const void *context, uintptr_t address) {
     masked(&at, &bytes, vector_mask(&i, element), element);
   }
   return (operand_bytes){.at = at, .bytes = bytes ? bytes : 1, .count = 1};
+}
+
+/* The bytes of the immediate operand behind an instruction that loads or stores, -1 for one that is not known or may not be moved. ModRM's
+   middle bits are part of some opcodes. */
+static int immediate_bytes(const instruction *i) {
+  int op = i->opcode, middle = *i->p >> 3 & 7, wide = i->size16 ? 2 : 4;
+  if (i->map == 2 || i->map == 5 || i->map == 6) return i->vex || i->map == 2 ? 0 : -1;
+  if (i->map == 3) return 1;
+  if (i->map == 1) {
+    if (i->vex || has_vectors((uint8_t)op))
+      return op == 0xff || op == 0x77 || op == 0xae
+                 ? -1
+                 : (op >= 0x70 && op <= 0x73) || op == 0xc2 || (op >= 0xc4 && op <= 0xc6);
+    if ((op >= 0x40 && op <= 0x4f) || (op >= 0x90 && op <= 0x9f)) return 0; /* CMOV, SET */
+    /* BT, SHLD, BTS, SHRD, IMUL, CMPXCHG, BTR, MOVZX, POPCNT, BTC, BSF, BSR, MOVSX, XADD, MOVNTI */
+    if (memchr("\xa3\xa5\xab\xad\xaf\xb0\xb1\xb3\xb6\xb7\xb8\xbb\xbc\xbd\xbe\xbf\xc0\xc1\xc3", op, 19)) return 0;
+    return op == 0xa4 || op == 0xac || op == 0xba ? 1 : -1; /* SHLD, SHRD; BT and the like */
+  }
+  if (i->map != 0) return -1;
+  if (op < 0x40) return (op & 7) < 4 ? 0 : -1;              /* ADD to CMP */
+  if (op >= 0xd8 && op <= 0xdf) return 0;                   /* x87 */
+  if (op >= 0xd0 && op <= 0xd3) return 0;                   /* shifts */
+  if (op >= 0x84 && op <= 0x8b) return 0;                   /* TEST, XCHG, MOV */
+  if (op == 0xfe || op == 0xff) return middle < 2 ? 0 : -1; /* INC, DEC */
+  switch (op) {
+    case 0x63: /* MOVSXD */
+      return 0;
+    case 0x6b: /* IMUL, ADD to CMP, shifts */
+    case 0x80:
+    case 0x83:
+    case 0xc0:
+    case 0xc1:
+      return 1;
+    case 0x69: /* IMUL, ADD to CMP */
+    case 0x81:
+      return wide;
+    case 0xc6: /* MOV */
+      return middle ? -1 : 1;
+    case 0xc7:
+      return middle ? -1 : wide;
+    case 0xf6: /* TEST; NOT, NEG, MUL, IMUL. DIV raises an exception where it is. */
+    case 0xf7:
+      return middle < 2 ? (op & 1 ? wide : 1) : middle < 6 ? 0 : -1;
+  }
+  return -1;
+}
+
+int movable_length(const uint8_t *start) {
+  instruction i = {.p = start};
+  format(&i);
+  int immediate = immediate_bytes(&i), mod = *i.p >> 6, rm = *i.p & 7, length = (int)(i.p - start) + 1;
+  if (immediate < 0 || mod == 3 || (mod == 0 && rm == 5))
+    return 0; /* no memory; relative to the instruction's address */
+  if (rm == 4) length++;
+  if (mod == 2 || (mod == 0 && rm == 4 && (i.p[1] & 7) == 5)) length += 4;
+  if (mod == 1) length++;
+  length += immediate;
+  return length <= MOST_BYTES ? length : 0;
 }
 #else
 void operand_setup(void) {}

@@ -16,6 +16,9 @@ typedef struct {
    byte at that address. */
 operand_bytes operand_of(const void *context, uintptr_t address);
 
+/* Returns the length of an instruction that does the same at any other address, and goes on behind itself; 0 if it is not known to be one. */
+int movable_length(const uint8_t *start);
+
 /* Finds out where the processor saves registers. */
 void operand_setup(void);
 

@@ -5,13 +5,14 @@
       copy, of a thread that Python does not know), it opens the page and lets the instruction go on; rearm protects such pages again when the call
       of MPI that is in progress returns.
    2. Otherwise it stores what the instruction accesses (operand.c) and has the thread go on at gm_watch_landing, on its own stack. So
-      nothing below runs in a signal handler, except for 4.
-   3. gm_watch_landing saves all registers, calls gm_watch_hook, and restores them. The hook takes the GIL (the thread may have it), calls
-      Python's hook with the address, the number of bytes and the direction, opens the pages, and says whether to step.
+      nothing below runs in a signal handler, except for 5.
+   3. gm_watch_landing saves all registers, calls gm_watch_hook, and restores them. The hook takes the GIL (the thread may have it), tells the
+      checker of the line, the bytes and the direction, opens the pages, and says how to go on.
       REP MOVS and STOS are executed by the hook itself.
-   4. Stepping: the instruction is executed with the trap flag set, and on_trap protects the pages again. So every instruction that accesses a
-      watched page is seen, with the exact bytes. Without stepping the pages stay open until rearm, and what other instructions do to them
-      meanwhile is not seen.
+   4. A copy of the instruction (displaced.c) is executed, and goes on at gm_watch_after: this saves the registers likewise, and gm_watch_close
+      protects the pages again. So every instruction that accesses a watched page is seen, with the exact bytes.
+   5. An instruction that has no copy is stepped: it is executed with the trap flag set, and on_trap protects the pages.
+      Once so many accesses have been told of that no more are, nothing is protected.
 
    The runtime can read and write small buffers without opening their page (watch_view): pages of NumPy's arrays are mapped a second time for that.
    When an operation on such a buffer is complete its page stays as it is, since mprotect is slow: the next operation then finds it
@@ -28,6 +29,7 @@
 #include "raw.h"
 #include "watch.h"
 #include "check.h"
+#include "displaced.h"
 #include "operand.h"
 #include "_cgo_export.h"
 
@@ -65,41 +67,46 @@ static uint32_t opened_count;
 extern __thread void *gm_guard_sp __attribute__((visibility("hidden"), tls_model("initial-exec")));
 
 static __thread struct {
-  uintptr_t pc, fault;
+  uintptr_t pc, next, fault; /* next: behind the instruction of which a copy is executed */
   operand_bytes o;
   int write, inside, stepping, first, pages;
   entry *page[STEPPED];
 } mine __attribute__((tls_model("initial-exec")));
 
-/* On the thread's stack is the address of the instruction that has faulted, 128 bytes (the red zone) below where the stack was. */
-extern void gm_watch_landing(void);
-__asm__(
-    ".text\n.hidden gm_watch_landing\n.globl gm_watch_landing\n.type gm_watch_landing, @function\n"
-    "gm_watch_landing:\n"
-    "pushfq\n"
-    "push %rax\npush %rcx\npush %rdx\npush %rbx\npush %rbp\npush %rsi\npush %rdi\n"
-    "push %r8\npush %r9\npush %r10\npush %r11\npush %r12\npush %r13\npush %r14\npush %r15\n"
-    "mov %rsp, %rbp\n"
-    "sub $4096, %rsp\nand $-64, %rsp\n"
-    "xor %eax, %eax\n"
-    "mov %rax, 512(%rsp)\nmov %rax, 520(%rsp)\nmov %rax, 528(%rsp)\nmov %rax, 536(%rsp)\n"
-    "mov %rax, 544(%rsp)\nmov %rax, 552(%rsp)\nmov %rax, 560(%rsp)\nmov %rax, 568(%rsp)\n"
-    "mov gm_watch_mask(%rip), %eax\nxor %edx, %edx\n"
-    "xsave64 (%rsp)\n"
-    "cld\n"
-    "mov %rbp, %rdi\n"
-    "call gm_watch_hook\n"
-    "mov %eax, %ebx\n"
-    "mov gm_watch_mask(%rip), %eax\nxor %edx, %edx\n"
-    "xrstor64 (%rsp)\n"
-    "mov %rbp, %rsp\n"
-    "test %ebx, %ebx\njz 1f\n"
-    "orq $0x100, 120(%rsp)\n" /* the trap flag */
-    "1: pop %r15\npop %r14\npop %r13\npop %r12\npop %r11\npop %r10\npop %r9\npop %r8\n"
-    "pop %rdi\npop %rsi\npop %rbp\npop %rbx\npop %rdx\npop %rcx\npop %rax\n"
-    "popfq\n"
-    "ret $128\n"
-    ".size gm_watch_landing, . - gm_watch_landing\n");
+/* On the thread's stack is an address, 128 bytes (the red zone) below where the stack was: that of the instruction that has faulted, for
+   gm_watch_landing, and for gm_watch_after one that gm_watch_close replaces. If the function returns 1, the thread goes on there with the trap
+   flag set. */
+extern void gm_watch_landing(void), gm_watch_after(void);
+#define SAVING_REGISTERS(name, function)                                                           \
+  __asm__(".text\n.hidden " name "\n.globl " name "\n.type " name ", @function\n" name             \
+          ":\n"                                                                                    \
+          "pushfq\n"                                                                               \
+          "push %rax\npush %rcx\npush %rdx\npush %rbx\npush %rbp\npush %rsi\npush %rdi\n"          \
+          "push %r8\npush %r9\npush %r10\npush %r11\npush %r12\npush %r13\npush %r14\npush %r15\n" \
+          "mov %rsp, %rbp\n"                                                                       \
+          "sub $4096, %rsp\nand $-64, %rsp\n"                                                      \
+          "xor %eax, %eax\n"                                                                       \
+          "mov %rax, 512(%rsp)\nmov %rax, 520(%rsp)\nmov %rax, 528(%rsp)\nmov %rax, 536(%rsp)\n"   \
+          "mov %rax, 544(%rsp)\nmov %rax, 552(%rsp)\nmov %rax, 560(%rsp)\nmov %rax, 568(%rsp)\n"   \
+          "mov gm_watch_mask(%rip), %eax\nxor %edx, %edx\n"                                        \
+          "xsave64 (%rsp)\n"                                                                       \
+          "cld\n"                                                                                  \
+          "mov %rbp, %rdi\n"                                                                       \
+          "call " function                                                                         \
+          "\n"                                                                                     \
+          "mov %eax, %ebx\n"                                                                       \
+          "mov gm_watch_mask(%rip), %eax\nxor %edx, %edx\n"                                        \
+          "xrstor64 (%rsp)\n"                                                                      \
+          "mov %rbp, %rsp\n"                                                                       \
+          "test %ebx, %ebx\njz 1f\n"                                                               \
+          "orq $0x100, 120(%rsp)\n" /* the trap flag */                                            \
+          "1: pop %r15\npop %r14\npop %r13\npop %r12\npop %r11\npop %r10\npop %r9\npop %r8\n"      \
+          "pop %rdi\npop %rsi\npop %rbp\npop %rbx\npop %rdx\npop %rcx\npop %rax\n"                 \
+          "popfq\n"                                                                                \
+          "ret $128\n"                                                                             \
+          ".size " name ", . - " name "\n")
+SAVING_REGISTERS("gm_watch_landing", "gm_watch_hook");
+SAVING_REGISTERS("gm_watch_after", "gm_watch_close");
 
 static entry *find(uint64_t page, int add) {
   for (uint64_t i = page * 0x9e3779b97f4a7c15u >> 44, n = 0; n < TABLE; n++, i = (i + 1) & (TABLE - 1)) {
@@ -353,7 +360,7 @@ static void repeat(uint64_t *saved, const operand_bytes *o) {
   saved[SAVED_PC] += (uint64_t)o->length;
 }
 
-/* Tells Python of an access, and opens its pages. Returns whether to step. */
+/* Tells the checker of an access, and opens its pages. Returns whether to step. */
 __attribute__((visibility("hidden"), used)) int gm_watch_hook(uint64_t *saved) {
   int error = errno;
   operand_bytes o = mine.o;
@@ -384,11 +391,31 @@ __attribute__((visibility("hidden"), used)) int gm_watch_hook(uint64_t *saved) {
     for (uint64_t i = 0; i < o.count; i++) open_pages(o.at + i * o.stride, o.bytes, step);
     open_pages(mine.fault, 1, step); /* it is one of them, unless the operand was not decoded rightly */
   }
+  int length;
+  uintptr_t copy = step ? displaced((const uint8_t *)mine.pc, &length) : 0;
   PyGILState_Release(state);
-  mine.stepping = mine.first = step;
+  mine.stepping = step;
+  if (copy) saved[SAVED_PC] = copy, mine.next = mine.pc + (uintptr_t)length, step = 0;
+  mine.first = step;
   mine.inside = 0;
   errno = error;
   return step;
+}
+
+/* Protects what has been opened for an instruction. */
+static void stepped(void) {
+  mine.stepping = 0;
+  for (int i = 0; i < mine.pages; i++)
+    if (mine.page[i]->users && !stopped) close_page(mine.page[i]);
+  mine.pages = 0;
+}
+
+__attribute__((visibility("hidden"), used)) int gm_watch_close(uint64_t *saved) {
+  int error = errno;
+  stepped();
+  saved[SAVED_PC] = mine.next;
+  errno = error;
+  return 0;
 }
 
 static void on_trap(int sig, siginfo_t *info, void *context) {
@@ -409,10 +436,7 @@ static void on_trap(int sig, siginfo_t *info, void *context) {
     return;
   }
   c->uc_mcontext.gregs[REG_EFL] &= ~0x100;
-  mine.stepping = 0;
-  for (int i = 0; i < mine.pages; i++)
-    if (mine.page[i]->users && !stopped) close_page(mine.page[i]);
-  mine.pages = 0;
+  stepped();
 }
 
 /* watch_start((hook, gone, limit)) -> whether loads and stores can be watched here. hook(address, write) returns the number of the line that
@@ -430,6 +454,7 @@ static PyObject *watch_start(PyObject *self, PyObject *arguments) {
   struct sigaction ours = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
   sigemptyset(&ours.sa_mask);
   if (sigaction(SIGTRAP, &ours, &trap_before) < 0) return PyErr_SetFromErrno(PyExc_OSError);
+  displaced_setup(gm_watch_after);
   void *memory =
       mmap(NULL, TABLE * sizeof(entry), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return PyErr_NoMemory();
