@@ -80,7 +80,7 @@ def test_findings_outlive_the_program(mpirun, tmp_path, end, status):
 def test_the_file_says_where_the_look_ended(mpirun, tmp_path):
     out = tmp_path / "found.json"
     out.touch()
-    mpirun(2, RACE + "    for i in range(21_000): mine[2] = 1.0\n" + END, launcher=[f"--check=json:{out}"], expect=1)
+    mpirun(2, RACE + "    for i in range(51_000): mine[2] = 1.0\n" + END, launcher=[f"--check=json:{out}"], expect=1)
     records = [json.loads(line) for line in out.read_text().splitlines()]
     assert {"limited": [0]} in records and "end" in records[-1]
 

@@ -62,11 +62,11 @@ def test_the_limit_is_that_of_a_cell_and_is_told(kernel):
     kernel.run(SETUP).check()
     busy = "%%mpi\nwin.Lock_all()\nif world.rank == 0:\n    win.Put(mine, 1)\n    for i in range({}): mine[0] = 1\nwin.Unlock_all()"
     for _ in range(2):
-        assert "only the first" not in kernel.run(busy.format(15_000)).check().text
+        assert "only the first" not in kernel.run(busy.format(30_000)).check().text
     assert kernel.run(RACE).check().html.count(FINDING) == 1
-    told = "Of rank 0 only the first 20,000 loads and stores here were looked at."
-    assert told in kernel.run(busy.format(21_000)).check().text
-    assert told not in kernel.run(busy.format(21_000)).check().text
+    told = "Of rank 0 only the first 50,000 loads and stores here were looked at."
+    assert told in kernel.run(busy.format(51_000)).check().text
+    assert told not in kernel.run(busy.format(51_000)).check().text
 
 
 def test_places_in_cells_that_some_ranks_have_not_run(kernel):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["assert_none", "collect", "findings", "is_on", "paused"]
 
 # How many loads and stores of a rank are looked at, in each cell and test; --check=exact has no limit.
-LIMIT = 20_000
+LIMIT = 50_000
 
 _marks = itertools.count(1)
 _on = False

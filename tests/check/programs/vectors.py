@@ -104,7 +104,7 @@ def updated_many_times_and_loaded():  # check: local-access n=2
 
 def every_second_page():  # check: clean n=1
     win, mem = _window(70_000 * 2 * 512)
-    for _ in range(21_000):  # more accesses than are looked at one by one
+    for _ in range(51_000):  # more accesses than are looked at one by one
         mem[0]
     print(mem[::1024].sum())
     _close(win)
