@@ -229,14 +229,27 @@ func setCheck(o *Options, value string) error {
 	return nil
 }
 
-// setUnkind reads --unkind and --unkind=SEED.
+// separateModel is the word of --unkind for windows that keep a private and a public copy.
+const separateModel = "separate"
+
+// setUnkind reads --unkind, --unkind=SEED, --unkind=separate and --unkind=SEED,separate.
 func setUnkind(o *Options, value string) error {
 	if o.Check {
 		return usagef("--check and --unkind are for one run each: what is late in the one would be checked in the other")
 	}
-	o.Unkind = value
-	if value == "" {
-		o.Unkind = strconv.Itoa(1 + rand.IntN(999_999))
+	seed, model, both := strings.Cut(value, ",")
+	if seed == separateModel && !both {
+		seed, model, both = "", seed, true
+	}
+	if both && model != separateModel {
+		return usagef("--unkind=%s: expecting a seed, %s, or both with a comma between them", value, separateModel)
+	}
+	if seed == "" {
+		seed = strconv.Itoa(1 + rand.IntN(999_999))
+	}
+	o.Unkind = seed
+	if both {
+		o.Unkind += "," + separateModel
 	}
 	o.Env = append(o.Env, settings.Unkind.Name+"="+o.Unkind)
 	return nil

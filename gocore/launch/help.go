@@ -29,12 +29,13 @@ For the whole job, before the first program:
   --trace FILE             record calls, messages, one-sided operations and waits
                            of all ranks; FILE is for https://ui.perfetto.dev and
                            gormapy.plot
-  --check                  find races and misuse of one-sided communication, and say
-                           which lines, why, and what to do; --check=json:FILE
+  --check                  find races and misuse of one-sided communication, and
+                           say which lines, why, what to do; --check=json:FILE
                            writes records, --check=exact looks at each load and
                            store, however many there are
-  --unkind[=SEED]          one-sided operations take effect as late as MPI allows, in
-                           any order; a job that fails says its seed
+  --unkind[=SEED]          one-sided operations take effect as late as MPI allows,
+                           in any order; a job that fails says its seed;
+                           --unkind=separate keeps two copies of windows, too
   --summary                at the end, a table of the time that each call took
   --timeout S              after S seconds say what each rank does, stop, status 124
                            (GORMAPY_TIMEOUT=S is the same, also without mpiexec)

@@ -66,7 +66,7 @@ var (
 	SharedArraysKept = Add(Setting{Name: "GORMAPY_SHARED_ARRAYS_KEPT", Default: "134217728", Number: true, Reader: ByRanks,
 		Meaning: "how many bytes of such arrays that it has dropped a rank keeps for new ones; more is returned to the system"})
 	Unkind = Add(Setting{Name: "GORMAPY_UNKIND", Reader: ByRanks,
-		Meaning: "seed of an order in which one-sided operations take effect, as late as MPI allows: the same as mpiexec --unkind=SEED; at once if it is not set"})
+		Meaning: "seed of an order in which one-sided operations take effect, as late as MPI allows: the same as mpiexec --unkind=SEED, or SEED,separate; at once if it is not set"})
 	TraceEvents = Add(Setting{Name: "GORMAPY_TRACE_EVENTS", Default: "1000000", Reader: ByTracers,
 		Meaning: "how many events a rank can record, 64 bytes each; a call takes one, a message one at each side, a wait one"})
 	FuturesMaxWorkers = Add(Setting{Name: "GORMAPY_FUTURES_MAX_WORKERS", Reader: ByExecutors,

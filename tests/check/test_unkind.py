@@ -113,6 +113,118 @@ def test_the_order_follows_from_the_seed(mpirun):
     assert len(set(last)) > 1
 
 
+COPIES = """
+import numpy as np
+from gormapy import MPI
+
+world = MPI.COMM_WORLD
+rank, other = world.rank, 1 - world.rank
+{}
+mem = np.frombuffer(win, "f8")
+assert mem.ctypes.data == win.attrs[0] == win.Get_attr(MPI.WIN_BASE) == win.tomemory().address and len(mem) == 8
+assert win.model == win.Get_attr(MPI.WIN_MODEL) == MPI.WIN_SEPARATE
+got = np.zeros(1)
+mem[0] = 7.0
+world.Barrier()
+win.Lock_all()
+win.Get(got, other)
+win.Flush(other)
+assert got[0] == 0  # no call has published the store
+world.Barrier()
+win.Sync()
+world.Barrier()
+win.Get(got, other)
+win.Put(np.full(1, 8.0), other, 1)
+win.Flush(other)
+assert got[0] == 7
+world.Barrier()
+assert mem[1] == 0 and MPI.Win(win).tomemory().address == win.attrs[0]
+win.Sync()
+assert mem[1] == 8
+world.Barrier()
+mem[2] = 9.0
+win.Unlock_all()
+world.Barrier()
+win.Lock(other)
+win.Get(got, other, 2)
+win.Put(np.full(1, 10.0), other, 3)
+win.Unlock(other)
+world.Barrier()
+assert got[0] == 9
+win.Fence()
+assert mem[3] == 10
+win.Put(np.full(1, 11.0), other, 4)
+mem[5] = 12.0
+win.Fence()
+win.Get(got, other, 5)
+assert mem[4] == 11
+win.Fence()
+assert got[0] == 12
+group = world.group.Incl([other])
+mem[6] = 13.0
+win.Post(group)
+win.Start(group)
+win.Get(got, other, 6)
+win.Put(np.full(1, 14.0), other, 7)
+win.Complete()
+win.Wait()
+assert got[0] == 13 and mem[7] == 14
+win.Free()
+"""
+CREATIONS = {
+    "Allocate": "win = MPI.Win.Allocate(64, 8, comm=world)",
+    "Create": "win = MPI.Win.Create(np.zeros(8), 8, comm=world)",
+    "Create in the arena": "import gormapy\nwin = MPI.Win.Create(gormapy.shared_zeros(8), 8, comm=world)",
+}
+
+
+@pytest.mark.parametrize("creation", CREATIONS)
+def test_two_copies(mpirun, creation):
+    program = COPIES.format(CREATIONS[creation])
+    mpirun(2, program, launcher=["--unkind=3,separate"])
+    result = mpirun(2, program, expect=ANY)
+    assert result.status == 1
+
+
+def test_windows_with_one_copy(mpirun):
+    mpirun(
+        2,
+        """
+        import numpy as np
+        from gormapy import MPI
+        world = MPI.COMM_WORLD
+        mine = np.zeros(8)
+        shared, dynamic = MPI.Win.Allocate_shared(64, 8, comm=world), MPI.Win.Create_dynamic(comm=world)
+        empty = MPI.Win.Create(None, comm=world)
+        created = MPI.Win.Create(mine if world.rank else None, 8, comm=world)
+        assert {win.model for win in (shared, dynamic, empty)} == {MPI.WIN_UNIFIED}
+        created.Lock_all()
+        created.Put(np.ones(8), 1)
+        created.Unlock_all()
+        world.Barrier()
+        assert not mine.any()
+        for win in (shared, dynamic, empty, created):
+            win.Free()
+        assert mine.all() == (world.rank == 1)
+        """,
+        launcher=["--unkind=separate"],
+    )
+
+
+SEPARATE = ("completion", "epochs", "flush_missing", "requests", "same_origin", "target_conflict", "accumulate_mix")
+
+
+@pytest.mark.parametrize(("n", "file", "names"), [p for p in clean() if p.values[1].stem in SEPARATE])
+def test_clean_programs_with_two_copies(mpirun, n, file, names):
+    mpirun(n, DRIVER, str(file), *names, launcher=["--unkind=separate"], timeout=60)
+
+
+@pytest.mark.parametrize("value", ["1,unified", "separate,1", "1,", ","])
+def test_what_unkind_does_not_know(mpirun, value):
+    result = mpirun(1, "pass", launcher=[f"--unkind={value}"], expect=2)
+    assert f"--unkind={value}: expecting a seed, separate, or both" in result.stderr
+
+
 def test_with_check(mpirun):
     result = mpirun(1, "pass", launcher=["--check", "--unkind"], expect=2)
     assert "--check and --unkind are for one run each" in result.stderr

@@ -89,7 +89,8 @@ WIN_FLAVOR: Final[int]
 
 MPI 4.1, section 12.2.6."""
 WIN_MODEL: Final[int]
-"""Key of the memory model, an attribute of windows: WIN_UNIFIED in gormapy.
+"""Key of the memory model, an attribute of windows: WIN_UNIFIED in gormapy, but under
+mpiexec --unkind=separate.
 
 MPI 4.1, section 12.2.6."""
 SUCCESS: Final[int]
@@ -559,7 +560,7 @@ WIN_FLAVOR_SHARED: Final[int]
 MPI 4.1, section 12.2.6."""
 WIN_SEPARATE: Final[int]
 """Memory model in which loads and stores see a copy of the window that synchronization
-updates; gormapy has none of it.
+updates; gormapy has it under mpiexec --unkind=separate only.
 
 MPI 4.1, section 12.4."""
 WIN_UNIFIED: Final[int]
@@ -9823,8 +9824,8 @@ class Win:
     def model(self) -> int:
         """Memory model of the window.
 
-        Always WIN_UNIFIED in gormapy: what has arrived in a part can be loaded there without a
-        call.
+        WIN_UNIFIED in gormapy, but under mpiexec --unkind=separate: what has arrived in a part
+        can be loaded there without a call.
 
         Errors: ERR_WIN for WIN_NULL.
 

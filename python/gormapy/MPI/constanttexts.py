@@ -71,7 +71,8 @@ MPI 4.1, section 12.2.6.""",
     "WIN_FLAVOR": """Key of the kind of the window; mpi4py's short name of WIN_CREATE_FLAVOR.
 
 MPI 4.1, section 12.2.6.""",
-    "WIN_MODEL": """Key of the memory model, an attribute of windows: WIN_UNIFIED in gormapy.
+    "WIN_MODEL": """Key of the memory model, an attribute of windows: WIN_UNIFIED in gormapy, but under
+mpiexec --unkind=separate.
 
 MPI 4.1, section 12.2.6.""",
     "WIN_FLAVOR_CREATE": """Kind of windows that Win.Create makes.
@@ -87,7 +88,7 @@ MPI 4.1, section 12.2.6.""",
 
 MPI 4.1, section 12.2.6.""",
     "WIN_SEPARATE": """Memory model in which loads and stores see a copy of the window that synchronization
-updates; gormapy has none of it.
+updates; gormapy has it under mpiexec --unkind=separate only.
 
 MPI 4.1, section 12.4.""",
     "WIN_UNIFIED": """Memory model in which loads and stores see what operations of others see.

@@ -8649,8 +8649,8 @@ MPI 4.1, section 12.2.6.""",
 
 Memory model of the window.
 
-Always WIN_UNIFIED in gormapy: what has arrived in a part can be loaded there without a
-call.
+WIN_UNIFIED in gormapy, but under mpiexec --unkind=separate: what has arrived in a part
+can be loaded there without a call.
 
 Errors: ERR_WIN for WIN_NULL.
 

@@ -216,6 +216,8 @@ def _do_locally(win, late, rank):
 
 
 def _locking(method):
+    from . import copies
+
     def told(self, rank, *args, **kwargs):
         late = _late(self)
         base = self._description
@@ -224,6 +226,7 @@ def _locking(method):
         if direct or not late.free() or type(rank) is not int:
             return method(self, rank, *args, **kwargs)
         late.locks[rank] = lambda: method(self, rank, *args, **kwargs)
+        copies.look(self)
         return None
 
     return told
@@ -277,10 +280,17 @@ def _instead(other):
     return lambda method: other
 
 
-def install(seed, rank):
-    """Replace the methods of Win, Request and Comm."""
+def install(setting, rank):
+    """Replace the methods of Win, Request and Comm; `setting` is SEED, or SEED,separate."""
     from gormapy import MPI
 
+    from . import copies
+
+    seed, _, model = setting.partition(",")
+    if model == "separate":
+        copies.install()
+    elif model:
+        raise ValueError(f"GORMAPY_UNKIND: expecting a seed, or SEED,separate; got {setting!r}")
     _order.seed(f"{seed} {rank}")
     for name in (*_OPERATIONS, "Rput", "Flush"):
         _originals[name] = getattr(MPI.Win, name)
