@@ -19,15 +19,17 @@ const readWrite = unix.PROT_READ | unix.PROT_WRITE
 const smallestView = 8 << 20
 
 // Peer is this process's view of the arena of another process on this host. It
-// keeps one descriptor. It is safe for concurrent use.
+// keeps one descriptor. The engine and every Python object that shows memory of it hold it, and the last one unmaps it. It is
+// safe for concurrent use.
 type Peer struct {
 	fd    int
 	view  atomic.Pointer[view]
 	mu    sync.Mutex // held while a larger view is made
 	views []view     // all that have been made
+	refs  atomic.Int32
 }
 
-// view is a mapping of a peer's arena from its start. Close unmaps it.
+// view is a mapping of a peer's arena from its start. The last Release unmaps it.
 type view struct {
 	base   unsafe.Pointer
 	mapped uint64
@@ -41,11 +43,16 @@ func OpenPeer(pid, fd int) (*Peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Peer{fd: got}, nil
+	p := &Peer{fd: got}
+	p.refs.Store(1)
+	return p, nil
 }
 
+// Retain adds a holder. Its caller holds the Peer already, or excludes that the last holder releases it.
+func (p *Peer) Retain() { p.refs.Add(1) }
+
 // At returns the address in this process of the n bytes at offset off of the peer's
-// arena. The pointer is valid until Close.
+// arena. The pointer is valid until the last holder calls Release.
 func (p *Peer) At(off, n uint64) (unsafe.Pointer, error) {
 	if v := p.view.Load(); v != nil && off <= v.usable && n <= v.usable-off {
 		return unsafe.Add(v.base, off), nil
@@ -81,8 +88,11 @@ func (p *Peer) larger(off, n uint64) (unsafe.Pointer, error) {
 	return unsafe.Add(v.base, off), nil
 }
 
-// Close unmaps the peer's arena. Nothing may use its addresses any more.
-func (p *Peer) Close() {
+// Release removes a holder. The last one unmaps the peer's arena: then nothing may use its addresses any more.
+func (p *Peer) Release() {
+	if p.refs.Add(-1) != 0 {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, v := range p.views {

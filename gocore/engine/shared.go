@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/arena"
 	"gormapy/gocore/sys/atom"
@@ -17,6 +20,11 @@ import (
 type arenas struct {
 	mu    sync.RWMutex
 	peers map[int]*arena.Peer // nil: can't be opened
+}
+
+// transient reports whether what failed for want of descriptors or memory may succeed later.
+func transient(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.EINTR)
 }
 
 // Share returns the share of n bytes of this process's memory, for others to map.
@@ -69,8 +77,12 @@ func (e *Engine) arenaOf(r int) *arena.Peer {
 	if fd < 0 {
 		return nil
 	}
-	if p, _ = OpenArena(peer.PID(), fd); p != nil && atomic.LoadUint32(&peer.Ended) != 0 {
-		p.Close() // the pid may be another process's by now
+	p, err := OpenArena(peer.PID(), fd)
+	if err != nil && transient(err) {
+		return nil
+	}
+	if p != nil && atomic.LoadUint32(&peer.Ended) != 0 {
+		p.Release() // the pid may be another process's by now
 		p = nil
 	}
 	if a.peers == nil {
@@ -85,7 +97,18 @@ func (a *arenas) forget(number int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if p := a.peers[number]; p != nil {
-		p.Close()
+		p.Release()
 	}
 	delete(a.peers, number)
+}
+
+// RetainArena adds a holder to the arena of a process of another job, and returns it; nil if it has not been opened.
+func (e *Engine) RetainArena(number int) *arena.Peer {
+	e.arenas.mu.RLock()
+	defer e.arenas.mu.RUnlock()
+	p := e.arenas.peers[number]
+	if p != nil {
+		p.Retain()
+	}
+	return p
 }

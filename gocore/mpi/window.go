@@ -213,23 +213,26 @@ func WinGroup(h int64) int64 {
 	return addGroup(win.World)
 }
 
-// held is memory that Python objects hold: windows' segments and Alloc_mem.
+// held is memory that Python objects hold: windows' segments, arenas of other processes, and Alloc_mem.
 var held = newTable[heldMemory](1)
 
 type heldMemory struct {
-	win   *rma.Memory
-	pages []byte
+	mapped rma.Mapped
+	pages  []byte
 }
 
-// WinRetain keeps a window's memory mapped until WinRelease is called with the
-// returned handle. It returns 0 if the memory is the user's.
-func WinRetain(h int64) int64 {
+// WinRetain keeps the part of a window that this process shows at addr mapped until WinRelease is called with the
+// returned handle. It returns 0 if it stays mapped without that, or is memory of this process's program.
+func WinRetain(h, addr int64) int64 {
 	win, e := getWin(h)
-	if e != nil || win.Memory() == nil {
+	if e != nil {
 		return 0
 	}
-	win.Memory().Retain()
-	return held.add(&heldMemory{win: win.Memory()})
+	m := win.Retain(uintptr(addr))
+	if m == nil {
+		return 0
+	}
+	return held.add(&heldMemory{mapped: m})
 }
 
 // AllocMem allocates n bytes of shared memory at a multiple of align (0: any). Windows
@@ -263,8 +266,8 @@ func WinRelease(h int64) {
 	m := held.take(h)
 	switch {
 	case m == nil:
-	case m.win != nil:
-		m.win.Release()
+	case m.mapped != nil:
+		m.mapped.Release()
 	default:
 		_ = arena.Free(m.pages)
 	}

@@ -91,7 +91,7 @@ func TestWindowOfEachFlavor(t *testing.T) {
 			at := part(t, win) + 20
 			assert.Equal(t, []int32{1, 2, 3}, ints(at, 3), "the put has changed the window's memory")
 
-			retained := WinRetain(win)
+			retained := WinRetain(win, part(t, win))
 			assert.Equal(t, flavor == rma.FlavorCreate, retained == 0, "memory of the program is not the window's")
 			req, code := WinFree(win)
 			done(t, req, code)
@@ -175,7 +175,7 @@ func TestNullWindow(t *testing.T) {
 		t.Run(name, func(t *testing.T) { fails(t, errs.Win, "the window is WIN_NULL", code) })
 	}
 	assert.Nil(t, WinDesc(0))
-	assert.Zero(t, WinRetain(0))
+	assert.Zero(t, WinRetain(0, 0))
 }
 
 func TestAccumulatesChangeTheTarget(t *testing.T) {

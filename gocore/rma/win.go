@@ -155,11 +155,25 @@ func shareMemory(seg *sys.Segment) *Memory {
 	return m
 }
 
-// Memory returns the holder of the window's memory, nil if the memory is the user's.
-func (w *Win) Memory() *Memory { return w.mem }
+// Mapped is memory that stays mapped until Release is called.
+type Mapped interface{ Release() }
 
-// Retain adds a holder.
-func (m *Memory) Retain() { m.refs.Add(1) }
+// Retain returns what keeps the part of the window that this process shows at addr mapped. It returns nil if the part is memory of
+// this process's program, or in the arena of a process of this job, which stays mapped.
+func (w *Win) Retain(addr uintptr) Mapped {
+	if w.mem != nil {
+		w.mem.refs.Add(1)
+		return w.mem
+	}
+	for r, n := range w.World {
+		if !w.rma.eng.Job.Own(n) && uintptr(w.Shown(r)) == addr {
+			if p := w.rma.eng.RetainArena(n); p != nil {
+				return p
+			}
+		}
+	}
+	return nil
+}
 
 // Release removes a holder. The last one unmaps the memory.
 func (m *Memory) Release() {

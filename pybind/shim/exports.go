@@ -432,7 +432,7 @@ func gm_win_bundle(win, rank i64) unsafe.Pointer {
 }
 
 //export gm_win_retain
-func gm_win_retain(win i64) i64 { return i64(mpi.WinRetain(int64(win))) }
+func gm_win_retain(win, addr i64) i64 { return i64(mpi.WinRetain(int64(win), int64(addr))) }
 
 //export gm_alloc_mem
 func gm_alloc_mem(n, align i64, addr, h *C.int64_t) i32 {

@@ -43,6 +43,9 @@ PyAPI_FUNC(void) PyBuffer_Release(Py_buffer *);
 #ifndef Py_bf_getbuffer
 #define Py_bf_getbuffer 1
 #endif
+#ifndef Py_bf_releasebuffer
+#define Py_bf_releasebuffer 2
+#endif
 
 #ifndef Py_TPFLAGS_HAVE_VECTORCALL
 #define Py_TPFLAGS_HAVE_VECTORCALL (1UL << 11)

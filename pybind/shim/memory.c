@@ -74,6 +74,10 @@ int get_buffer(PyObject *o, Py_buffer *view, int flags) {
   return -1;
 }
 
+/* Views need no release, since their exporter is what holds the memory. But without this slot np.frombuffer keeps only the
+   object that it is given, which is no holder: a buffer can be released, and a window freed. */
+void nothing_to_release(PyObject *self, Py_buffer *view) {}
+
 static void buffer_dealloc(BufferObject *self) {
   Py_CLEAR(self->owner);
   deallocate(self);
@@ -88,6 +92,7 @@ static PyMemberDef buffer_members[] = {{"_addr", T_LONGLONG, offsetof(BufferObje
 
 static PyType_Slot buffer_slots[] = {{Py_tp_members, buffer_members},
                                      {Py_bf_getbuffer, buffer_getbuffer},
+                                     {Py_bf_releasebuffer, nothing_to_release},
                                      {Py_tp_dealloc, buffer_dealloc},
                                      {Py_tp_doc, "Base of gormapy.MPI.buffer."},
                                      {0}};

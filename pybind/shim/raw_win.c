@@ -100,12 +100,12 @@ static PyObject *raw_win_test(ARGS) {
   return PyBool_FromLong(done);
 }
 
-/* win_memory(win, address, bytes) -> Memory that shows this process's part, which is there; None if the memory is the
-   program's. */
+/* win_memory(win, address, bytes) -> Memory that shows a part of the window, which is there; None if it is memory of
+   this process's program, or of a process of the same job. */
 static PyObject *raw_win_memory(ARGS) {
   int64_t a[4];
   if (integers("win_memory", args, n, 3, a) < 0) return NULL;
-  int64_t held = gm_win_retain(a[0]);
+  int64_t held = gm_win_retain(a[0], a[1]);
   if (!held) Py_RETURN_NONE;
   PyObject *m = PyObject_CallFunction((PyObject *)MemoryType, "LLL", (long long)held, (long long)a[1], (long long)a[2]);
   if (!m) gm_release(held);

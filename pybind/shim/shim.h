@@ -81,6 +81,7 @@ PyObject *address_of(PyObject *self, PyObject *o);
 /* PyObject_GetBuffer for memory of messages: it fails for BOTTOM and the like, and shows an MPI.buffer of a device's
    memory. */
 int get_buffer(PyObject *o, Py_buffer *view, int flags);
+void nothing_to_release(PyObject *self, Py_buffer *view);
 
 /* Not 0 when Python has ended (module.c). A daemon thread that still waits in MPI then has nowhere to go back to. */
 extern volatile int gm_python_over;

@@ -127,6 +127,10 @@ def test_what_is_left_of_the_dead(mpirun, kind):
     mpirun.alone(program.stays_of_the_dead, kind)
 
 
+def test_memory_of_the_dead(mpirun):
+    mpirun.alone(program.memory_of_the_dead)
+
+
 def test_failed_disconnects_leave_nothing(mpirun):
     mpirun.alone(program.failed_disconnects, 10)
 

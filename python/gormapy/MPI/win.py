@@ -185,7 +185,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         address, nbytes, disp_unit = fields(core.WinShared(self._h, rank))
         # all parts of a window that the core allocated are in one piece, which stays mapped as in tomemory
         owner = fast.win_memory(self._h, address, nbytes) if nbytes else None
-        return view(address, nbytes, False, self if owner is None else owner), disp_unit
+        return view(address, nbytes, False, self._memory if owner is None else owner), disp_unit
 
     def Free(self) -> None:
         """Free the window."""

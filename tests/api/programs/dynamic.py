@@ -354,12 +354,13 @@ def spawn_and_greet():
 
 
 def gone(pid):
-    end = time.monotonic() + 30
-    while (
-        Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    ):
-        assert time.monotonic() < end, f"{pid} is left"
-        time.sleep(0.02)
+    def ended():
+        try:
+            return "Z" in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+
+    until(ended, lambda: f"{pid} is left", 30)
 
 
 def parent_ends(how):
@@ -482,6 +483,59 @@ def stays_of_the_dead(kind):
     assert (got == 3).all()
     other.send("go", 0)
     other.Free()
+
+
+def memory_of_the_dead():
+    """Views of the memory of a process of another job show it after that process has ended and is forgotten."""
+    own = MPI.Alloc_mem(100)
+    before = arenas()
+    comm = spawn("greet", 1, MPI.COMM_SELF)
+    comm.gather(None, root=MPI.ROOT)
+    others = segments()  # this job's, and one of a child that has ended
+    comm.Disconnect()
+    comm = spawn("shows", 1, MPI.COMM_SELF)
+    both = comm.Merge(False)
+    window = MPI.Win.Create(own, comm=both)
+    window.Fence()
+    theirs = window.Shared_query(1)[0]
+    views = [np.frombuffer(theirs, "i4"), np.asarray(theirs[8:]).view("i4")]
+    assert views[0].size == 300_000
+    window.Fence()
+    window.Free()
+    both.Free()
+    pid = comm.recv(source=0)
+    comm.Disconnect()
+    del theirs
+    gone(pid)
+    def forgotten():
+        comm = spawn("greet", 1, MPI.COMM_SELF)  # this takes back the numbers of processes that have ended
+        comm.gather(None, root=MPI.ROOT)
+        comm.Disconnect()
+        return segments() == others
+
+    until(forgotten, lambda: (others, segments()))
+    assert arenas() == before + 1
+    while views:
+        view = views.pop()
+        assert np.isin(view, (7, 0)).all()  # 0: the process has freed its memory when it ended
+        view[:] = 7
+    del view
+    assert arenas() == before, (before, arenas())
+
+
+def arenas():
+    """Return how many processes' arenas are mapped."""
+    return mapped("arena")
+
+
+def segments():
+    """Return how many jobs' segments are mapped."""
+    return mapped("job")
+
+
+def mapped(what):
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    return len({line.split()[4] for line in lines if f"gormapy-{what}" in line})
 
 
 def failed_disconnects(times):

@@ -91,6 +91,20 @@ def leave():
     parent.Disconnect()
 
 
+def shows():
+    """Take part in what dynamic.memory_of_the_dead does."""
+    both = parent.Merge(True)
+    memory = MPI.Alloc_mem(1_200_000)
+    np.frombuffer(memory, "i4")[:] = 7
+    window = MPI.Win.Create(memory, comm=both)
+    window.Fence()
+    window.Fence()
+    window.Free()
+    both.Free()
+    parent.send(os.getpid(), 0)
+    parent.Disconnect()
+
+
 def synchronous():
     """Send synchronously to a parent that computes once it has received, and make a file when that has ended."""
     parent.Ssend(np.ones(4), 0, 1)
