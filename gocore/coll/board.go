@@ -42,7 +42,8 @@ import (
 //
 // A rank that gives up collective k, if that is one of objects or makes or frees an object, stores k in done, and then rings
 // all others: they find that it is done and has not filled its slot. It also remembers k in refused, for steps of k that
-// follow by messages, and for ranks that find its slot filled. Numbers still agree.
+// follow by messages, and for ranks that find its slot filled. Numbers still agree. Ranks that can't read what others have
+// published remember k there, too (singlecopy.go).
 //
 // Numbers and done are compared modulo 2^32. A rank that dies in step 1 has published
 // nothing; one that dies before step 3 leaves the others waiting, until the check of
@@ -169,8 +170,8 @@ func (b *Board) filled(r int, k uint32) bool {
 	return uint32(atom.Load64(&b.ranks[r].slots[k%job.BoardSlots].word)>>32) == k
 }
 
-// refuse records that this rank gives up collective k, which uses messages or is one that can be refused. If
-// the rank has stored k in done, its slots may belong to later collectives by now, or
+// refuse records that this rank gives up collective k, which uses messages, is one that can be refused, or is one in which
+// it can't read another rank's memory. If the rank has stored k in done, its slots may belong to later collectives by now, or
 // have no room: so refusals have words of their own beside the slots.
 func (b *Board) refuse(k uint32) {
 	if b.refused(b.me, k) { // by another step

@@ -59,6 +59,7 @@ func (d *SingleCopyOp) refused(to unsafe.Pointer, r, n int, err error) {
 	if fault := sys.Touch(func() { fabric.Probe(to, n) }); fault != nil { // the kernel does not report whose memory it is
 		d.err = d.faulted(fault)
 	} else {
+		d.unreadable = true
 		d.err = errs.New(errs.Buffer, "%s: the %d bytes of rank %d of the communicator can't be read: %v", d.Kind, n, r, err)
 	}
 }

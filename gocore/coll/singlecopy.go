@@ -27,6 +27,10 @@ import (
 // the ranks that may be reading its memory. The others then end in the same way, with
 // the same number.
 //
+// A rank that can't read another one's memory gives up likewise, and before that stores the number in its refused words: the
+// ranks that publish data look there when they have finished waiting, and the one whose memory can't be read finds that out. The
+// kernel does not say which address was at fault, so that rank reads a byte of each page of what it has published.
+//
 // In the first one on a communicator the ranks find out together whether each can read
 // from every other; if not, they use messages. So does an allreduce of two ranks with a core each, unless all data lies in
 // their arenas: by messages both copy at the same time. They find that out in a number before.
@@ -51,12 +55,23 @@ type SingleCopyOp struct {
 	awaited   func(r int) bool // the current step waits until these have published; nil: it does not
 	ending    bool             // steps are those of giveUp
 	memoryErr bool             // err is of memory: the ranks give up with the same number
+
+	unreadable bool        // err is that another rank's memory can't be read
+	taken      uint32      // how many numbers have been taken
+	exposes    [2]exposure // this rank's memory that the others read
+	nexposes   int
 }
 
 // source is where a rank's data is: what it publishes.
 type source struct {
 	addr  uint64
 	share uint64 // see engine.Share
+}
+
+// exposure is memory of this rank that others read.
+type exposure struct {
+	addr unsafe.Pointer
+	n    int
 }
 
 const sourceBytes = int(unsafe.Sizeof(source{}))
@@ -137,10 +152,46 @@ func (d *SingleCopyOp) Advance() bool {
 		d.strand()
 	case d.err != nil:
 		d.strand()
+		d.told()
 	default:
 		d.giveBack()
+		d.told()
 	}
 	return true
+}
+
+// told sets the error of a rank whose memory another one could not read, once that one does not read it any more. A rank that
+// has given up because another one did so learns in this way that its own memory was the reason.
+func (d *SingleCopyOp) told() {
+	if d.nexposes == 0 || d.msg != nil || d.err != nil && d.err.Class != errs.Other {
+		return
+	}
+	who := d.unread()
+	if who < 0 {
+		return
+	}
+	for _, x := range d.exposes[:d.nexposes] {
+		if fault := sys.Touch(func() { fabric.Probe(x.addr, x.n) }); fault != nil {
+			d.err = d.faulted(fault)
+			return
+		}
+	}
+	// The memory can be read now. It was this rank's all the same if nobody else has published any.
+	if d.err == nil && (d.c.Size == 2 || d.Kind == KindBcast || d.Kind == KindScatter) {
+		d.err = d.c.refusedBy(&d.Call, who)
+	}
+}
+
+// unread returns a rank that could not read another one's memory; -1 if there is none.
+func (d *SingleCopyOp) unread() int {
+	for r := range d.c.Size {
+		for i := range d.taken {
+			if r != d.c.Rank && d.c.board.refused(r, d.c.seq-i) {
+				return r
+			}
+		}
+	}
+	return -1
 }
 
 // giveBack gives temporary memory back: no other rank reads it.
@@ -161,6 +212,9 @@ func (d *SingleCopyOp) giveUp() {
 	d.c.board.wait(&d.waiting, false)
 	d.steps = nil
 	k := d.c.seq
+	if d.unreadable {
+		d.c.board.refuse(k) // before this rank stores k in done, for which those that have published wait
+	}
 	switch {
 	case d.published: // others may be reading this rank's memory
 		d.steps = append(d.steps, d.leave(&k), d.wait(func() uint32 { return k }, -1))
@@ -258,6 +312,7 @@ func (d *SingleCopyOp) Check() error {
 // number takes the next sequence number, for a step that publishes or reads slots.
 func (d *SingleCopyOp) number() uint32 {
 	d.c.seq++
+	d.taken++
 	d.numbers--
 	d.begun, d.published, d.joined = true, false, false
 	return d.c.seq
@@ -375,6 +430,8 @@ func (d *SingleCopyOp) temp(n int) unsafe.Pointer {
 
 // source returns where n bytes of this rank's memory are.
 func (d *SingleCopyOp) source(p unsafe.Pointer, n int) source {
+	d.exposes[d.nexposes] = exposure{p, n}
+	d.nexposes++
 	return source{uint64(uintptr(p)), d.c.eng.Share(p, n)}
 }
 
@@ -604,7 +661,7 @@ func (d *SingleCopyOp) trial() []func() bool {
 					readable = 0
 				}
 			}
-			d.err, d.memoryErr = nil, false
+			d.err, d.memoryErr, d.unreadable = nil, false, false
 		}),
 		d.leave(&k),
 		d.publish(&k2, func() source { return source{addr: readable} }),

@@ -78,3 +78,10 @@ def test_one_of_several_requests(ranks, call, both):
 def test_collectives_that_python_packs(ranks, call, way):
     """No rank waits for the one whose memory faults; those that need its data hear of it, and the next call works."""
     ranks(3, program.collectives_that_python_packs, call, way)
+
+
+@pytest.mark.parametrize("call", program.keys_of("LONG"))
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_long_collectives(ranks, n, call):
+    """The rank whose memory faults is told, though others copy from there, and so is one that needs its data."""
+    ranks(n, program.long_collectives, call)

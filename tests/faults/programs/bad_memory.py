@@ -222,3 +222,34 @@ def collectives_that_python_packs(call, way):
         assert (into[: 510 // size] == size).all(), into
     if call == "Scan":
         assert (into == rank + 1).all(), into
+
+
+# Calls with what each sends, and what it receives, of 12 parts. Rank 1 is the root.
+LONG = {
+    "Bcast": lambda array, into: world.Bcast(array if rank == 1 else into, root=1),
+    "Gather": lambda array, into: world.Gather(array[: len(into) // size], into, root=1),
+    "Scatter": lambda array, into: world.Scatter(array, into[: len(array) // size], root=1),
+    "Allgather": lambda array, into: world.Allgather(array[: len(into) // size], into),
+    "Alltoall": lambda array, into: world.Alltoall(array, into),
+    "Reduce": lambda array, into: world.Reduce(array, into, root=1),
+    "Allreduce": lambda array, into: world.Allreduce(array, into),
+    "Reduce_scatter_block": lambda array, into: world.Reduce_scatter_block(array, into[: len(array) // size]),
+}
+
+
+def long_collectives(call):
+    for pages in 12, 48, 240, 1200:
+        for make in truncated, protected:
+            victim = 1 if call in ("Bcast", "Scatter") else 0
+            into, good = np.zeros(pages * PAGE // 8, "i8"), np.ones(pages * PAGE // 8, "i8")
+            error = None
+            try:
+                LONG[call](make(pages) if rank == victim else good, into)
+            except MPI.Exception as e:
+                error = e
+            errors = world.allgather(error and (error.Get_error_class(), str(error)))
+            assert errors[victim] and errors[victim][0] == MPI.ERR_BUFFER, errors
+            assert "can't be read or written" in errors[victim][1], errors
+            assert errors[1 - victim], errors
+            LONG[call](good, into)  # the same again
+            assert call == "Bcast" and rank == 1 or into.any() or call in ("Gather", "Reduce") and rank != 1

@@ -222,8 +222,8 @@ def collective(name, bad, root, part, page):
     # Exscan gives rank 0 nothing.
     noticed = not (name in ("Exscan", "Iexscan") and victim == 0 and bad == "recv")
     with memory.faulting(page, rank == victim):
-        # Some algorithms have the others read the memory, and then it is they who notice.
-        failed = attempt(lambda: uniform(name)(world, *arguments, root), must_fail=False)
+        # Some algorithms have the others read the memory, and then they tell the victim.
+        failed = attempt(lambda: uniform(name)(world, *arguments, root), must_fail=rank == victim and noticed)
     # The ranks are in step, and the communicator works.
     anywhere = np.zeros(1, "l")
     world.Allreduce(np.full(1, int(failed)), anywhere)
