@@ -36,6 +36,9 @@ func (o *Op) Check() error {
 // the ranks that are awaited.
 func (o *Op) stuck() *errs.Error {
 	if v := o.verdict.Load(); v != nil {
+		if e := o.unreadable(); e != nil {
+			return e
+		}
 		o.cause = v.cause
 		return o.alsoEnded(v.err, v.cause.rank)
 	}

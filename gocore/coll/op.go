@@ -124,6 +124,9 @@ func (o *Op) look() (pending, hopeless bool) {
 	if v := o.verdict.Load(); v != nil {
 		hopeless = true
 		if o.err == nil {
+			o.err = o.unreadable()
+		}
+		if o.err == nil {
 			o.err, o.cause = o.alsoEnded(v.err, v.cause.rank), v.cause
 		}
 	}
@@ -142,6 +145,19 @@ func (o *Op) look() (pending, hopeless bool) {
 		}
 	}
 	return pending, hopeless || o.err != nil && o.err.Class == errs.Buffer
+}
+
+// unreadable returns the error of a request of the current step whose memory can't be read or written; nil if there is none. It
+// is why others have given up: their news of it may come in the same poll.
+func (o *Op) unreadable() *errs.Error {
+	for _, r := range o.wait[:o.used] {
+		if r.Done() {
+			if e := r.Status().Err; e != nil && e.Class == errs.Buffer {
+				return e
+			}
+		}
+	}
+	return nil
 }
 
 // nextStep starts the next step and reports whether the collective is complete.
