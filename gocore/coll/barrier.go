@@ -187,7 +187,7 @@ func (b *Barrier) Check(e *engine.Engine) error {
 	}
 	for i, w := range b.World {
 		if e.Gone(w) && !b.complete() {
-			return errs.New(errs.ProcFailed, "the barrier can't complete: %s (rank %d of the communicator)", e.HowGone(w), i)
+			return errs.New(errs.ProcFailed, "the barrier can't complete: %s", howEnded(e, b.World, i))
 		}
 	}
 	return nil

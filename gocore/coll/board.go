@@ -1,6 +1,7 @@
 package coll
 
 import (
+	"fmt"
 	"unsafe"
 
 	"gormapy/gocore/dtype"
@@ -269,10 +270,17 @@ func (b *Board) zero() {
 	b.seen = 0
 }
 
+// howEnded says how rank r has ended, and which others have.
+func howEnded(e *engine.Engine, world []int, r int) string {
+	var one *Sides
+	how := func(i int) (string, bool) { return e.HowEnded(world[i]) }
+	return fmt.Sprintf("%s (%s)%s", e.HowGone(world[r]), one.Name(r), othersEnded(len(world), r, how, one.Name))
+}
+
 // checkPeer returns an error if rank r, which collective c waits for, has ended.
 func checkPeer(e *engine.Engine, world []int, r int, c *Call) error {
 	if e.Gone(world[r]) {
-		return errs.New(errs.ProcFailed, "%s can't complete: %s (rank %d of the communicator)", c.name(), e.HowGone(world[r]), r)
+		return errs.New(errs.ProcFailed, "%s can't complete: %s", c.name(), howEnded(e, world, r))
 	}
 	return nil
 }

@@ -71,21 +71,38 @@ func (o *Op) blame(r *p2p.Request, e *errs.Error) {
 	}
 }
 
-// alsoEnded adds to an error that rank has ended the ranks behind it that have ended, too. In
-// a communicator of several nodes most ranks wait for others in place of those, and the end of
-// one may be why the other has ended.
+// alsoEnded adds to an error that rank has ended the other ranks that have ended.
 func (o *Op) alsoEnded(e *errs.Error, rank int) *errs.Error {
-	if o.c.nodes == nil || e.Class != errs.ProcFailed {
+	if e.Class != errs.ProcFailed {
 		return e
 	}
-	text := e.Detail
-	for r := range o.c.Size {
-		if how, gone := o.c.Chan.HowGone(r); gone && r != rank && r != o.c.Rank {
-			text += fmt.Sprintf("; %s, too (%s)", how, o.c.Sides.Name(r))
+	if more := othersEnded(o.c.Size, rank, o.c.Chan.HowEnded, o.c.Sides.Name); more != "" {
+		return errs.New(e.Class, "%s%s", e.Detail, more)
+	}
+	return e
+}
+
+// othersEnded says which of n ranks besides r have ended, for the error of a collective that can't complete because r has. Most
+// ranks wait for others in place of the one that was killed, and r may have ended because it was told of that. A rank that has learned
+// of an end acts on it later than that is in the job segment. So the first end is named here, even if what that rank has sent has
+// not been delivered yet. On more than two nodes the news of it can be late.
+func othersEnded(n, r int, how func(int) (string, bool), name func(int) string) string {
+	text, more := "", 0
+	for i := range n {
+		if s, ended := how(i); ended && i != r {
+			if more++; more <= mostNamed {
+				text += fmt.Sprintf("; %s, too (%s)", s, name(i))
+			}
 		}
 	}
-	return errs.New(e.Class, "%s", text)
+	if more > mostNamed {
+		text += fmt.Sprintf("; and %d more", more-mostNamed)
+	}
+	return text
 }
+
+// mostNamed is how many ranks that have ended, too, an error names.
+const mostNamed = 4
 
 // Name names the collective in errors.
 func (o *Op) Name() string {

@@ -52,7 +52,7 @@ func (d *SingleCopyOp) copying() int {
 func (d *SingleCopyOp) refused(to unsafe.Pointer, r, n int, err error) {
 	if err == fabric.ErrPeerGone {
 		d.c.eng.AwaitVerdict(d.c.Chan.World[r])
-		d.err = errs.New(errs.ProcFailed, "%s can't complete: %s (rank %d of the communicator)", d.Kind, d.c.eng.HowGone(d.c.Chan.World[r]), r)
+		d.err = errs.New(errs.ProcFailed, "%s can't complete: %s", d.Kind, howEnded(d.c.eng, d.c.Chan.World, r))
 		return
 	}
 	d.memoryErr = true

@@ -137,7 +137,7 @@ func (o *Op) look() (pending, hopeless bool) {
 		}
 		e := r.Status().Err
 		if e != nil && o.err == nil {
-			o.err = e
+			o.err = o.alsoEnded(e, r.Other())
 			o.blame(r, e)
 		}
 		if e == nil || e.Class != errs.Buffer {

@@ -51,6 +51,16 @@ func (e *Engine) Gone(r int) bool {
 	return true
 }
 
+// HowEnded returns a description of the end of rank r, false if its process has not ended and its host has not left the job. What
+// the rank has sent may still arrive, and the launcher may stop this process because of that end: see Gone.
+func (e *Engine) HowEnded(r int) (how string, ended bool) {
+	rk := e.Job.Rank(r)
+	if r == e.Rank || e.gone[r].Load() == 0 && atomic.LoadUint32(&rk.Ended) == 0 && atomic.LoadUint32(&rk.Exit) == 0 && !e.unreachable(r) {
+		return "", false
+	}
+	return e.HowGone(r), true
+}
+
 // exited reports whether rank r has exited and the job is not being stopped. A process of another job that has finalized
 // counts as one that has exited: it may wait for the end of this process, which it has spawned.
 func (e *Engine) exited(r int) bool {
