@@ -1,5 +1,7 @@
 package check
 
+import "strings"
+
 // The operations of accumulates, as gormapy/check/kinds.py numbers them; others have larger numbers.
 const (
 	OpNone    = 0
@@ -83,6 +85,9 @@ func (c *Checker) judge(a, b *access, known clock, before bool, from, to int64) 
 		}
 		if a.by.rank != a.owner && b.by.rank != a.owner {
 			class = SharedAccess
+		} else if load, write := polled(a, b); load != nil {
+			class, contested = LocalAccess, true
+			load.sees(write)
 		}
 	case a.role == reads || a.role == compares:
 		class = OriginReuse
@@ -106,6 +111,32 @@ func (c *Checker) judge(a, b *access, known clock, before bool, from, to int64) 
 		class = LocalAccess
 	}
 	c.race(class, a, b, from, to, contested)
+}
+
+// polled returns the load and the operation if the load is that of a loop that waits for a value in the rank's window: "while part[0] == 0:".
+// In the unified model the value appears at some time (MPI 4.1, section 12.7); whether that makes such a loop right, opinions differ.
+func polled(a, b *access) (load, write *access) {
+	load, write = a, b
+	if a.op != nil {
+		load, write = b, a
+	}
+	if load.op != nil || load.writes || load.win == nil || load.by.rank != load.owner || load.runs.count != 1 || load.runs.bytes > 8 ||
+		!strings.HasPrefix(load.site.text, "while ") {
+		return nil, nil
+	}
+	return load, write
+}
+
+// sees lets the thread of a loop that waits for a value know what the writer knew: the loop ends when it has seen the value. A load tells
+// before it loads, so it may see the value of a later operation, unless its thread has gone on since.
+func (load *access) sees(write *access) {
+	if load.at != load.by.now() {
+		return
+	}
+	load.by.clock.join(write.op.known)
+	if r := write.runs; r.count == 1 && r.start == load.runs.start && r.bytes == load.runs.bytes { // the operation writes nothing else there
+		write.op.remote.add(load.at)
+	}
 }
 
 // outOfSync reports whether an access that is before another one is not visible to it for lack of Sync: both are direct

@@ -85,6 +85,51 @@ def test_the_file_says_where_the_look_ended(mpirun, tmp_path):
     assert {"limited": [0]} in records and "end" in records[-1]
 
 
+POLLED = """
+import numpy as np
+from gormapy import MPI
+
+world = MPI.COMM_WORLD
+win = MPI.Win.Allocate(16, 8, comm=world)
+part, one, two = np.frombuffer(win, "i8"), np.ones(1, "i8"), np.full(1, 2)
+win.Lock_all()
+part[:] = 0
+win.Sync()
+world.Barrier()
+if world.rank == 0:
+    win.Put(two, 1, 1)
+    win.Flush(1)
+    win.Put(one, 1, 0)
+    win.Flush(1)
+elif world.rank == 1:
+    while part[0] == 0:
+        world.Iprobe()
+    win.Sync()
+    assert part[1] == 2
+    assert part[0] == 1
+win.Unlock_all()
+win.Free()
+"""
+
+
+def test_a_loop_that_waits_for_a_value_is_contested_and_gives_order(mpirun, tmp_path):
+    out = tmp_path / "found.json"
+    mpirun(2, POLLED, launcher=[f"--check=json:{out}"])
+    found = [record for record in map(json.loads, out.read_text().splitlines()) if "class" in record]
+    assert found and all(record["class"] == "local-access" and record["contested"] for record in found)
+    assert all("while part[0] == 0:" in [access["text"] for access in record["accesses"]] for record in found)
+
+
+def test_what_was_not_complete_before_the_value_is_found(mpirun, tmp_path):
+    out = tmp_path / "found.json"
+    unflushed = POLLED.replace("    win.Flush(1)\n", "", 1)
+    mpirun(2, unflushed, launcher=[f"--check=json:{out}"], expect=1)
+    found = [record for record in map(json.loads, out.read_text().splitlines()) if "class" in record]
+    (certain,) = (record for record in found if not record.get("contested"))
+    assert certain["class"] == "flush-missing"
+    assert [access["text"] for access in certain["accesses"]] == ["win.Put(two, 1, 1)", "assert part[1] == 2"]
+
+
 def test_a_reset_ends_what_was_before(mpirun):
     program = f"""
 {RACE}
