@@ -14,7 +14,7 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... ./docs/... $(if $(wildcard pybind
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-nodes test-hosts test-rdma test-rdma-hosts test-thirdparty conformance large stress faults exhaustion neighbours interrupts threads soak leaks race test-arm64 interleave model simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser docs test-docs wheel wheels sdist check-wheels test-wheels test-sdist test-reproducible release clean
+.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-nodes test-hosts test-rdma test-rdma-hosts test-thirdparty conformance large stress faults exhaustion neighbours interrupts threads soak leaks race test-arm64 interleave model simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks lessons-check test-elsewhere test-browser docs test-docs wheel wheels sdist check-wheels test-wheels test-sdist test-reproducible release clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
@@ -49,6 +49,7 @@ help:
 	@echo 'make fuzz         feed the decoders of what comes from a network with nonsense'
 	@echo 'make notebooks    execute the lessons and write their notebooks; LESSONS="1 2" chooses'
 	@echo 'make test-notebooks compare the notebooks with their sources, and execute them'
+	@echo 'make lessons-check execute the lessons on ranks that are checked (mpiexec --check)'
 	@echo 'make test-elsewhere run the programs of the lessons on MPICH and Open MPI'
 	@echo 'make test-browser use the magics in JupyterLab as a person does; screenshots in .cache/screenshots'
 	@echo 'make docs         make the documentation site, .cache/docs/html'
@@ -306,6 +307,10 @@ notebooks test-notebooks: build
 	@$(BACKEND) group notebook
 	PYTHONPATH=notebooks/tools $(DEV)/bin/python -m lessons $(if $(filter test-%,$@),test,build) $(LESSONS)
 	@$(if $(LESSONS)$(filter notebooks,$@),,$(MAKE) --no-print-directory test-browser)
+
+lessons-check: build
+	@$(BACKEND) group notebook
+	PYTHONPATH=notebooks/tools $(DEV)/bin/python -m lessons checked $(LESSONS)
 
 test-elsewhere: build
 	@$(BACKEND) group notebook

@@ -152,7 +152,7 @@ def test_outputs_are_those_of_the_run_and_counted_anew(read):
     for count, cell in enumerate((c for c in ran["cells"] if c["cell_type"] == "code"), 1):
         cell["execution_count"] = count
         cell["outputs"] = [{"output_type": "error", "traceback": [f"\x1b[32mIn[{count}]\x1b[39m"]}]
-    student = notebook.with_outputs(notebook.make(lesson, teacher=False), ran)
+    student = notebook.with_outputs(notebook.make(lesson, teacher=False), ran, teacher=False)
     code = [cell for cell in student["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == [1, 2, 3]
     assert code[2]["outputs"][0]["traceback"] == ["\x1b[32mIn[3]\x1b[39m"]

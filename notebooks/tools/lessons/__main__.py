@@ -19,6 +19,7 @@ usage: python -m lessons COMMAND [LESSON...]
   check   compare only
   try     execute the sources only; what was executed lies in .cache/notebooks
   elsewhere  run the programs of the sources on MPICH and Open MPI
+  checked execute the sources on ranks that are checked: nothing is found but what they say
   list    write the list only
   LESSON is a number or the beginning of a name: 1, 05-windows"""
 
@@ -47,7 +48,8 @@ def build(chosen):
     for lesson in lessons(chosen):
         done = execute.run(lesson, notebook.make(lesson, teacher=True))
         for path, teacher in zip(files(lesson), (False, True)):
-            notebook.write(notebook.with_outputs(notebook.make(lesson, teacher=teacher), done.notebook), path)
+            made = notebook.make(lesson, teacher=teacher)
+            notebook.write(notebook.with_outputs(made, done.notebook, teacher=teacher), path)
         rows.append(show(lesson, done))
     write_list()
     table(rows)
@@ -91,20 +93,26 @@ def test(chosen):
     return check(chosen) + attempt(chosen)
 
 
-def attempt(chosen):
+def attempt(chosen, check=False):
     """Execute; what was executed lies in .cache/notebooks."""
     wrong, rows = [], []
     for lesson in lessons(chosen):
         try:
-            done = execute.run(lesson, notebook.make(lesson, teacher=True))
+            done = execute.run(lesson, notebook.make(lesson, teacher=True), check=check)
         except execute.LessonError as failed:
             wrong.append(str(failed))
             print(f"{lesson.name:<30} failed", flush=True)
             continue
-        notebook.write(done.notebook, EXECUTED / f"{lesson.name}.ipynb")
+        folder = EXECUTED / "checked" if check else EXECUTED
+        notebook.write(done.notebook, folder / f"{lesson.name}.ipynb")
         rows.append(show(lesson, done))
     table(rows)
     return wrong
+
+
+def checked(chosen):
+    """Execute on ranks that are checked; what was executed lies in .cache/notebooks/checked."""
+    return attempt(chosen, check=True)
 
 
 def compare(chosen):
@@ -150,8 +158,8 @@ def main(arguments):
                 build(chosen)
             case "list":
                 write_list()
-            case "test" | "check" | "try" | "elsewhere":
-                do = {"test": test, "check": check, "try": attempt, "elsewhere": compare}[command]
+            case "test" | "check" | "try" | "checked" | "elsewhere":
+                do = {"test": test, "check": check, "try": attempt, "checked": checked, "elsewhere": compare}[command]
                 if wrong := do(chosen):
                     raise SystemExit("\n" + "\n\n".join(wrong))
             case _:

@@ -10,10 +10,14 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import checked
 from . import notebook as notebooks
 
 # A cell that takes longer is stuck: lessons measure for a second or two.
 CELL_LIMIT = 90
+
+# A load or store of ranks that are checked takes some 30 µs.
+CHECKED_CELL_LIMIT = 300
 
 # A notebook that is larger has a picture or a listing that nobody wants to download.
 SIZE_LIMIT = 1_500_000
@@ -40,10 +44,11 @@ class Run:
     slowest: float
 
 
-def run(lesson, notebook, kernel="python3", env=None):
+def run(lesson, notebook, kernel="python3", env=None, check=False):
     """Execute a notebook and return a Run, or raise LessonError.
 
     `kernel` is the name of a kernel that Jupyter knows; `env` has what its environment has in place of this one's.
+    check: all ranks are checked, as by %%mpi --check.
     """
     import nbclient
     import nbformat
@@ -58,12 +63,15 @@ def run(lesson, notebook, kernel="python3", env=None):
         nonlocal slowest
         slowest = max(slowest, time.monotonic() - cell_started)
 
+    limit = CELL_LIMIT
+    if check:
+        notebook, limit = checked.everywhere(notebook), CHECKED_CELL_LIMIT
     mark = f"{os.getpid()}-{time.monotonic_ns()}"
     with tempfile.TemporaryDirectory(prefix="lesson-") as folder:
         document = nbformat.from_dict(_joined(notebook))
         client = nbclient.NotebookClient(
             document,
-            timeout=CELL_LIMIT,
+            timeout=limit,
             startup_timeout=60,
             kernel_name=kernel,
             record_timing=False,
@@ -75,7 +83,7 @@ def run(lesson, notebook, kernel="python3", env=None):
         try:
             client.execute(env={**_environment(folder, mark), **(env or {})})
         except nbclient.exceptions.CellTimeoutError as late:
-            raise LessonError(f"{lesson.path}: a cell took longer than {CELL_LIMIT} s\n{late}") from None
+            raise LessonError(f"{lesson.path}: a cell took longer than {limit} s\n{late}") from None
         except nbclient.exceptions.CellExecutionError as failed:
             shown = [notebooks.texts(cell["outputs"]) for cell in document["cells"] if cell.get("outputs")]
             raise LessonError(f"{lesson.path}: a cell failed\n{failed}\n{(shown or [''])[-1]}") from None
@@ -84,7 +92,7 @@ def run(lesson, notebook, kernel="python3", env=None):
         if left:
             raise LessonError(f"{lesson.path}: its kernel has ended, and these processes live on: {left}")
         executed = _split(_clean(document, folder))
-    _check(lesson, executed)
+    _check(lesson, executed, check)
     return Run(executed, time.monotonic() - started, slowest)
 
 
@@ -174,7 +182,7 @@ def _clean_data(data, clean):
     return {kind: value if kind in ("image/png", "image/jpeg") else clean(value) for kind, value in data.items()}
 
 
-def _check(lesson, executed):
+def _check(lesson, executed, check):
     """Raise LessonError where the outputs are not what the source promises."""
     for cell in executed["cells"]:
         if cell["cell_type"] != "code":
@@ -186,6 +194,8 @@ def _check(lesson, executed):
         for line in promised.get("output", []):
             if line not in text:
                 raise LessonError(f"{lesson.path}: a cell should write {line!r}\n{source}\n\n{text}")
+        if surprise := checked.surprise(cell, check):
+            raise LessonError(f"{lesson.path}: {surprise}\n\n{source}")
         if "raises-exception" not in cell["metadata"].get("tags", []) and "Traceback (most recent" in text:
             raise LessonError(f"{lesson.path}: an exception in a cell that should have none\n{source}\n\n{text}")
     faults = stains(executed)

@@ -65,15 +65,19 @@ def _cell(kind, text, taken, tags=(), made_of=None):
     cell["source"] = text.splitlines(keepends=True)
     if kind == "code":
         cell |= {"execution_count": None, "outputs": []}
-        if made_of is not None and (made_of.expected or made_of.lines):
-            cell["metadata"]["gormapy"] = {
-                key: value for key, value in (("error", made_of.expected), ("output", made_of.lines)) if value
-            }
+        promised = {}
+        if made_of is not None:
+            promised = {"error": made_of.expected, "output": made_of.lines, "findings": made_of.findings}
+        if promised := {key: value for key, value in promised.items() if value}:
+            cell["metadata"]["gormapy"] = promised
     return cell
 
 
-def with_outputs(notebook, executed):
-    """Fill in the outputs that the cells of the same id had, and count the cells anew."""
+def with_outputs(notebook, executed, *, teacher):
+    """Fill in the outputs that the cells of the same id had, and count the cells anew.
+
+    A student is to find first what %%mpi --check finds in an exercise: the student's notebook doesn't show it.
+    """
     outputs = {cell["id"]: cell for cell in executed["cells"] if cell["cell_type"] == "code"}
     counts = {}
     for cell in notebook["cells"]:
@@ -93,7 +97,16 @@ def with_outputs(notebook, executed):
         for output in cell["outputs"]:
             if "execution_count" in output:
                 output["execution_count"] = cell["execution_count"]
+        if not teacher and _tells(cell):
+            cell["outputs"] = []
     return notebook
+
+
+def _tells(cell):
+    """Return whether the output of a cell tells what is to be found as an exercise."""
+    magic = "".join(cell["source"][:1]).split()
+    exercise = "exercise" in cell["metadata"].get("tags", [])
+    return exercise and "--check" in magic and "findings" in cell["metadata"].get("gormapy", {})
 
 
 def without_outputs(notebook):

@@ -14,7 +14,7 @@ FIRST_CELL = "<!-- first cell -->"
 GORMAPY_ONLY = "<!-- gormapy only -->"
 
 # Fences of these kinds are cells; others (console, text, py, ...) stay in the Markdown around them.
-KINDS = ("python", "error", "exercise", "hint", "solution", "output")
+KINDS = ("python", "error", "exercise", "hint", "solution", "output", "findings")
 
 # How long a student needs for the lesson, with its exercises; below the first cell.
 MINUTES = re.compile(r"^<!-- (?P<minutes>\d+) minutes -->$")
@@ -35,9 +35,10 @@ class SourceError(Exception):
 class Cell:
     """One cell of a lesson.
 
-    `kind` is "text", "first" or one of KINDS but "output". `expected` has, for a cell that is meant to fail, the
-    text that its failure has to show. `lines` is what the output of a cell has to have, and `portable` the part of
-    it that holds on every MPI. `only` says that the cell runs with gormapy only.
+    `kind` is "text", "first" or one of KINDS but "output" and "findings". `expected` has, for a cell that is meant to
+    fail, the text that its failure has to show. `lines` is what the output of a cell has to have, and `portable` the
+    part of it that holds on every MPI. `findings` are the classes of what is found in it on ranks that are checked.
+    `only` says that the cell runs with gormapy only.
     """
 
     kind: str
@@ -47,6 +48,7 @@ class Cell:
     only: bool = False
     lines: list = field(default_factory=list)
     portable: list = field(default_factory=list)
+    findings: list = field(default_factory=list)
 
 
 @dataclass
@@ -104,7 +106,11 @@ def _cells(path):
         if ticks:
             if fence and not fence["info"].strip() and len(fence["ticks"]) >= len(ticks):
                 kind, _, rest = info.partition(" ")
-                if kind == "output":
+                if kind == "findings":
+                    if before is None or rest.strip():
+                        raise SourceError(f"{path}:{opened}: '```findings' stands alone, below a cell with code")
+                    before.findings += [line.partition(":")[0] for line in body if line.strip()]
+                elif kind == "output":
                     if before is None:
                         raise SourceError(f"{path}:{opened}: an output block belongs below a cell with code")
                     if rest.strip() not in ("", ONLY):
