@@ -45,6 +45,8 @@ def test_findings_are_shown_once_under_their_cell(kernel):
     other = kernel.run(UNFLUSHED).check()
     assert 'data-class="flush-missing"' in other.html and "origin-reuse" not in other.html
     assert "<svg" in other.html and "the part of rank 1: 64 bytes" in other.html
+    both = '<rect x="180.0" y="14" width="60.0" height="5" fill="#d0483a"/>'  # what both touch: no lane covers it
+    assert both in other.html
     assert "bytes 24 to 32 of rank 1" in other.text
     clean = kernel.run("%%mpi\nwin.Free()").check()
     assert "gormapy-finding" not in clean.html

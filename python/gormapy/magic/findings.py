@@ -6,28 +6,25 @@ from gormapy.check.reports import about, line, title, where, who
 
 _RED, _GREY, _FIRST, _SECOND = "#d0483a", "#7f8c8d", "#4c82bd", "#cf7016"
 _CODE = "margin:1px 0 3px 0;padding:0;background:none;white-space:pre-wrap;overflow-wrap:anywhere"
-_WIDTH, _LANE = 480, 12  # pixels
+_WIDTH, _LANE, _BOTH = 480, 12, 5  # pixels
 
 
 def _picture(record):
-    """Return a picture of a window's part: a lane for each access, and the bytes that both touch."""
+    """Return a picture of a window's part: a lane for each access, and between them the bytes that both touch."""
     found = record["bytes"]
     if not found or not found.get("of") or len(record["accesses"]) < 2:
         return ""
     scale = _WIDTH / found["of"]
 
-    def bar(start, stop, top, height, color, opacity=1.0):
+    def bar(start, stop, top, height, color):
         start, stop = max(start, 0), min(stop, found["of"])
         width = max((stop - start) * scale, 2)
-        return (
-            f'<rect x="{start * scale:.1f}" y="{top}" width="{width:.1f}" height="{height}" fill="{color}" '
-            f'fill-opacity="{opacity}"/>'
-        )
+        return f'<rect x="{start * scale:.1f}" y="{top}" width="{width:.1f}" height="{height}" fill="{color}"/>'
 
-    height = 2 * _LANE + 6
-    parts = [bar(found["start"], found["stop"], 0, height, _RED, 0.35)]
+    height = 2 * _LANE + _BOTH + 4
+    parts = [bar(found["start"], found["stop"], 2 + _LANE, _BOTH, _RED)]
     for number, (access, color) in enumerate(zip(record["accesses"], (_FIRST, _SECOND))):
-        parts.append(bar(*access["span"], 2 + number * (_LANE + 2), _LANE, color))
+        parts.append(bar(*access["span"], 2 + number * (_LANE + _BOTH), _LANE, color))
     frame = f'<rect x="0.5" y="0.5" width="{_WIDTH - 1}" height="{height - 1}" fill="none" stroke="{_GREY}"/>'
     label = escape(f"the part of rank {found['rank']}: {found['of']} bytes", quote=True)
     return (
