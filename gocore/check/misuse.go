@@ -55,10 +55,21 @@ func (c *Checker) misuse(t *thread, e *events.Event) {
 	c.found(class, t, at, second, by, win, e.Text)
 }
 
-// checkAssertions reports an operation that contradicts the assertion of the target's Fence.
-func (c *Checker) checkAssertions(o *operation, target *part) {
-	if o.epoch.kind == "Fence" && target.assertion&modeNoPut != 0 {
-		c.noPut(o, target.fenceSite)
+// checkAssertions reports an operation that contradicts the assertion of the target's Fence, if the target has come to it.
+func (c *Checker) checkAssertions(o *operation) {
+	if x := o.epoch.fence; x != nil && x.asserted[o.target]&modeNoPut != 0 {
+		c.noPut(o, x.sites[o.target])
+	}
+}
+
+// assertsNoPut reports operations on a rank that comes later than their origins to a Fence that it calls with MODE_NOPUT.
+func (c *Checker) assertsNoPut(win *window, rank int, x *collective) {
+	for _, p := range win.parts {
+		for _, o := range p.pending {
+			if o.epoch.fence == x && o.target == rank {
+				c.noPut(o, x.sites[rank])
+			}
+		}
 	}
 }
 

@@ -127,6 +127,7 @@ const everyTarget = -1
 type epoch struct {
 	kind  string
 	site  *site
+	fence *collective       // that has begun it
 	met   map[int]*exposure // of Start: the Posts, by target
 	late  []*access         // that wait for a Post
 	group []int

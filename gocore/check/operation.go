@@ -26,7 +26,7 @@ func (c *Checker) operation(t *thread, e *events.Event) {
 		o.epoch = mine.epochs[everyTarget]
 	}
 	mine.pending = append(mine.pending, o)
-	c.checkAssertions(o, target)
+	c.checkAssertions(o)
 	c.checkArguments(o)
 
 	// its buffers

@@ -205,6 +205,9 @@ func (c *Checker) onFence(t *thread, win *window, mine *part, site *site, begins
 		c.complete(t, win, everyTarget, true, true)
 		mine.sync(t)
 		x.begun[t.number], x.sites[t.number] = t.clock.clone(), site
+		if assertion&modeNoPut != 0 {
+			c.assertsNoPut(win, t.number, x)
+		}
 		return
 	}
 	if x == nil {
@@ -222,7 +225,7 @@ func (c *Checker) onFence(t *thread, win *window, mine *part, site *site, begins
 	mine.assertion, mine.fenceSite = assertion, site
 	delete(mine.epochs, everyTarget)
 	if assertion&modeNoSucceed == 0 {
-		mine.epochs[everyTarget] = epoch{kind: "Fence", site: site}
+		mine.epochs[everyTarget] = epoch{kind: "Fence", site: site, fence: x}
 	}
 }
 

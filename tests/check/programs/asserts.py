@@ -66,6 +66,28 @@ def no_put_in_a_fence_and_a_put():  # check: wrong-assert n=2
     win.Free()
 
 
+def no_put_in_a_fence_and_a_put_of_one_rank():  # check: wrong-assert n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    one = np.ones(1)
+    for _ in range(20):  # either rank may be the first one to leave a Fence
+        win.Fence(MPI.MODE_NOPUT)  # 1: Fence
+        if rank == 0:
+            win.Put(one, 1)  # 2: Put
+        win.Fence()
+    win.Free()
+
+
+def no_put_in_the_fence_before():  # check: clean n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    one = np.ones(1)
+    for _ in range(100):
+        win.Fence(MPI.MODE_NOPUT)
+        win.Fence()
+        win.Put(one, 1 - rank)
+    win.Fence()
+    win.Free()
+
+
 def no_put_in_a_fence_and_a_get():  # check: clean n=2
     win = MPI.Win.Allocate(64, 8, comm=world)
     got = np.zeros(1)
