@@ -53,7 +53,7 @@ var classes = map[Class]about{
 	LocalAccess: {"local-access", "The rank uses bytes of its window that another rank's operation accesses, without an order.",
 		"Order the two: a Fence, Post and Wait, or Flush and then a message or Barrier.", "12.7"},
 	EpochMissing:       {"epoch-missing", "", "Open an epoch before: Fence on all ranks, or Lock, Lock_all or Start.", "12.5"},
-	EpochOpen:          {"epoch-open", "", "Close the epoch first: Unlock, Unlock_all, Complete or Wait.", "12.5"},
+	EpochOpen:          {"epoch-open", "", "Close the epoch first: Fence, Unlock, Unlock_all, Complete or Wait.", "12.5"},
 	EpochNested:        {"epoch-nested", "", "Close the epoch that is open before another is opened.", "12.5"},
 	EpochUnopened:      {"epoch-unopened", "", "Open the epoch before it is closed, on the same window and rank.", "12.5"},
 	WrongAssert:        {"wrong-assert", "", "Leave the assertion out; 0 is always right.", "12.5.5"},
@@ -67,3 +67,6 @@ func (c Class) String() string { return classes[c].name }
 
 // Race reports whether findings of the class are about two accesses.
 func (c Class) Race() bool { return c <= LocalAccess }
+
+// unordered reports whether neither access of two ranks is known to be the first one.
+func (c Class) unordered() bool { return c.Race() && c != FlushMissing && c != WinsyncMissing }

@@ -61,8 +61,13 @@ func (c *Checker) mismatch(t *thread, x *collective, name string, root int, at *
 		}
 		return fmt.Sprintf("%s with root %d", name, root)
 	}
-	c.found(CollectiveMismatch, t, at, x.sites[x.first], c.ranks[x.first], nil,
-		fmt.Sprintf("rank %d calls %s, where rank %d calls %s", t.number, say(name, root), x.first, say(x.name, x.root)))
+	one, other, said, against := t, c.anyThread(x.first), say(name, root), say(x.name, x.root)
+	second := x.sites[x.first]
+	if other != nil && other.number > one.number { // so that it is the same whichever came first
+		one, other, said, against, at, second = other, one, against, said, second, at
+	}
+	c.found(CollectiveMismatch, one, at, second, c.ranks[other.number], nil,
+		fmt.Sprintf("rank %d calls %s, where rank %d calls %s", one.number, said, other.number, against))
 }
 
 // leave lets a thread that has completed a collective call know what the ranks knew whose data it has got.

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -86,7 +87,11 @@ func (c *Checker) race(class Class, a, b *access, from, to int64, contested bool
 	if win == nil || a.op != nil {
 		win = a.win
 	}
-	key := fmt.Sprint(class, a.site.file, a.site.line, b.site.file, b.site.line, a.call(), b.call(), winKey(win), a.by.number == b.by.number)
+	first, second := a, b
+	if class.unordered() && a.by.rank != b.by.rank && b.listedBefore(a) {
+		first, second = b, a
+	}
+	key := fmt.Sprint(class, first.site.file, first.site.line, second.site.file, second.site.line, first.call(), second.call(), winKey(win), a.by.number == b.by.number)
 	if f := c.findings[key]; f != nil {
 		if f.last == nil || f.last.op != nil || b.op != nil || f.last.by != b.by || f.last.runs.end() != b.runs.start {
 			f.Count++
@@ -98,8 +103,7 @@ func (c *Checker) race(class Class, a, b *access, from, to int64, contested bool
 	}
 	about := classes[class]
 	f := &Finding{last: b, Class: about.name, Kind: "race", Contested: contested, Message: about.why, Fix: about.fix, Section: about.section, Count: 1,
-		Window:   describe(win, a.site, b.site),
-		Accesses: []Access{line(a.by, a.site, a.call(), a.site.variable(a.role)), line(b.by, b.site, b.call(), b.site.variable(b.role))}}
+		Window: describe(win, a.site, b.site)}
 	f.Bytes = &Bytes{Rank: b.owner.number}
 	base := a.runs.start
 	if win != nil && (a.role == far || b.role == far || a.role == local && b.role == local) {
@@ -108,12 +112,14 @@ func (c *Checker) race(class Class, a, b *access, from, to int64, contested bool
 		}
 	}
 	f.Bytes.Start, f.Bytes.Stop = from-base, to-base
-	for i, one := range []*access{a, b} {
-		f.Accesses[i].Span = []int64{one.runs.start - base, one.runs.end() - base}
+	for _, one := range []*access{first, second} {
+		shown := line(one.by, one.site, one.call(), one.site.variable(one.role))
+		shown.Span = []int64{one.runs.start - base, one.runs.end() - base}
+		f.Accesses = append(f.Accesses, shown)
 	}
-	op := b.op
+	op := second.op
 	if op == nil {
-		op = a.op
+		op = first.op
 	}
 	if op != nil && op.epoch.site != nil {
 		f.Epoch = &Epoch{op.epoch.kind, op.epoch.site.file, op.epoch.site.line}
@@ -125,6 +131,12 @@ func (c *Checker) race(class Class, a, b *access, from, to int64, contested bool
 		return
 	}
 	c.record(key, f)
+}
+
+// listedBefore reports whether a is named before b in a finding about two ranks that have no order: by the program's text, so that the
+// finding is the same whichever came first in this run.
+func (a *access) listedBefore(b *access) bool {
+	return cmp.Or(cmp.Compare(a.site.file, b.site.file), cmp.Compare(a.site.line, b.site.line), cmp.Compare(a.by.number, b.by.number)) < 0
 }
 
 func winKey(w *window) string {
@@ -145,7 +157,7 @@ func (c *Checker) found(class Class, t *thread, at, other *site, otherRank *rank
 		return
 	}
 	about := classes[class]
-	f := &Finding{Class: about.name, Kind: "misuse", Message: message, Fix: about.fix, Section: about.section, Count: 1, Window: describe(win, at),
+	f := &Finding{Class: about.name, Kind: "misuse", Message: message, Fix: about.fix, Section: about.section, Count: 1, Window: describe(win, at, other),
 		Accesses: []Access{line(t, at, at.call, "")}}
 	if other != nil {
 		var by *thread
@@ -197,11 +209,11 @@ func (f *Finding) String() string {
 		fmt.Fprintf(&s, "    %s%s%s, %s:%d\n        %s\n", who, a.Call, variable, a.File, a.Line, strings.TrimSpace(a.Text))
 	}
 	if f.Window != nil {
-		name := f.Window.Name
-		if name == "" {
-			name = "a window"
+		name := "a window"
+		if f.Window.Name != "" {
+			name = "window " + f.Window.Name
 		}
-		fmt.Fprintf(&s, "    window %s (Win.%s)", name, f.Window.Flavor)
+		fmt.Fprintf(&s, "    %s (Win.%s)", name, f.Window.Flavor)
 		if f.Bytes != nil {
 			fmt.Fprintf(&s, ", bytes %d to %d of rank %d", f.Bytes.Start, f.Bytes.Stop, f.Bytes.Rank)
 		}

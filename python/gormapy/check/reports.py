@@ -31,7 +31,8 @@ def about(record):
     window, found = record["window"], record["bytes"]
     if not window:
         return ""
-    text = f"window {window['name'] or '(no name)'} (Win.{window['flavor']})"
+    name = f"window {window['name']}" if window["name"] else "a window"
+    text = f"{name} (Win.{window['flavor']})"
     if found:
         of = "" if found.get("of") else " of the buffer"
         text += f", bytes {found['start']} to {found['stop']}{of} of rank {found['rank']}"

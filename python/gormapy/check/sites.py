@@ -119,7 +119,7 @@ def _arguments(file, line, call, place):
             best = node
     if best is None:
         return {}
-    names = {"window": _text(best.func.value)} if isinstance(best.func, ast.Attribute) else {}
+    names = {"window": _text(best.func.value)} if isinstance(best.func, ast.Attribute) and _is_of_windows(call) else {}
     roles = _ROLES.get(call, ("origin",))
     if place is not None:
         roles = ("",) * place[0] + ("origin",)
@@ -131,6 +131,13 @@ def _arguments(file, line, call, place):
         if place is not None and keyword.arg == place[1]:
             names["origin"] = _text(keyword.value)
     return names
+
+
+def _is_of_windows(call):
+    """Report whether a call is a method of a window: not Free_mem, nor Create, which is one of the class."""
+    from gormapy import MPI
+
+    return hasattr(MPI.Win, call) and not call.startswith(("Create", "Allocate"))
 
 
 def _tree(file):
