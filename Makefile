@@ -14,7 +14,7 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... ./docs/... $(if $(wildcard pybind
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-nodes test-hosts test-rdma test-rdma-hosts test-thirdparty conformance large stress faults exhaustion neighbours interrupts threads soak leaks race test-arm64 interleave model simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks lessons-check test-elsewhere test-browser docs test-docs wheel wheels sdist check-wheels test-wheels test-sdist test-reproducible release clean
+.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-nodes test-hosts test-rdma test-rdma-hosts test-thirdparty conformance large stress faults exhaustion neighbours interrupts threads soak leaks race test-arm64 interleave model simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks lessons-check test-elsewhere test-browser docs checking-classes test-docs wheel wheels sdist check-wheels test-wheels test-sdist test-reproducible release clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
@@ -53,6 +53,7 @@ help:
 	@echo 'make test-elsewhere run the programs of the lessons on MPICH and Open MPI'
 	@echo 'make test-browser use the magics in JupyterLab as a person does; screenshots in .cache/screenshots'
 	@echo 'make docs         make the documentation site, .cache/docs/html'
+	@echo 'make checking-classes run the programs of docs/checking-classes.md, and write their reports into it'
 	@echo 'make test-docs    run the code of the pages, and look at the site in a headless browser'
 	@echo 'make wheel sdist  write dist/, with a wheel for this Python and machine'
 	@echo 'make wheels       write dist/, with the wheels of a release: for every Python, x86_64 and aarch64'
@@ -332,6 +333,10 @@ docs: build
 	@PYTHONPATH=docs/tools $(DEV)/bin/python -m manual $(SITE)/comments.json $(SITE)/source
 	$(DEV)/bin/python -m sphinx --quiet --fail-on-warning -c docs -d $(SITE)/doctrees $(SITE)/source $(SITE)/html || \
 		{ rm -rf $(SITE)/doctrees $(SITE)/html; exit 1; }
+
+# The programs and reports of docs/checking-classes.md, after a change of docs/programs/checking or of a report.
+checking-classes: build
+	PYTHONPATH=python:docs/tools $(DEV)/bin/python -m manual.classes
 
 # Screenshots in .cache/screenshots/docs.
 test-docs: docs

@@ -215,7 +215,11 @@ func (f *Finding) String() string {
 		}
 		fmt.Fprintf(&s, "    %s (Win.%s)", name, f.Window.Flavor)
 		if f.Bytes != nil {
-			fmt.Fprintf(&s, ", bytes %d to %d of rank %d", f.Bytes.Start, f.Bytes.Stop, f.Bytes.Rank)
+			of := ""
+			if f.Bytes.Of == 0 {
+				of = " of the buffer"
+			}
+			fmt.Fprintf(&s, ", bytes %d to %d%s of rank %d", f.Bytes.Start, f.Bytes.Stop, of, f.Bytes.Rank)
 		}
 		if f.Epoch != nil {
 			fmt.Fprintf(&s, ", in the epoch of %s, line %d", f.Epoch.Kind, f.Epoch.Line)

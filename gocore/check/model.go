@@ -1,6 +1,8 @@
 package check
 
 import (
+	"cmp"
+
 	"gormapy/gocore/check/events"
 )
 
@@ -51,7 +53,7 @@ func (s *site) variable(r role) string {
 	case reads:
 		return s.origin
 	case fills:
-		return s.result
+		return cmp.Or(s.result, s.origin) // a Get has one buffer
 	case compares:
 		return s.compare
 	case local:

@@ -39,7 +39,7 @@ def test_report(mpirun):
     assert "        win.Put(mine, 1)" in said
     assert "rank 0 store of mine, " in said
     assert "        mine[1] = 5.0" in said
-    assert "window win (Win.Allocate), bytes 8 to 16 of rank 0, in the epoch of Lock_all, line " in said
+    assert "window win (Win.Allocate), bytes 8 to 16 of the buffer of rank 0, in the epoch of Lock_all, line " in said
     assert "Flush_local" in said
     assert "(MPI 4.1, section 12.3)" in said
     assert said.rstrip().endswith("mpiexec --check: 1 finding")

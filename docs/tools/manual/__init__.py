@@ -11,6 +11,7 @@ where they lie in the tree, so that their links lead to each other, and pages th
 - layers.py: the core's packages, from their comments, which docs/tools/packagecomments prints
 - measurements.py: tables and pictures of what `make compare` has printed
 - glossary.py: terms that other pages can name
+- classes.py: programs and reports of docs/checking-classes.md, which `make checking-classes` writes
 
 docstrings.py makes reStructuredText of docstrings while Sphinx runs, and names.py finds what annotations name.
 """
