@@ -32,8 +32,8 @@ type Checker struct {
 	Failure  string  // an internal error, after which nothing is looked at
 	Limited  []int   // ranks that have stopped to tell of their loads and stores
 
-	last    atomic.Int64 // the time of the last event
-	several atomic.Bool  // a rank has several threads
+	idle    quiet       // no rank tells of anything
+	several atomic.Bool // a rank has several threads
 
 	stop atomic.Bool
 	done chan struct{}
@@ -100,13 +100,13 @@ func (c *Checker) guarded() (n int) {
 }
 
 // Idle returns for how long no rank has told of anything, 0 if a rank has several threads: one of them may be about to do what the
-// others wait for.
-func (c *Checker) Idle() time.Duration {
-	last := c.last.Load()
-	if last == 0 || c.several.Load() {
+// others wait for. It returns 0, too, if the checker has not looked since a time of events.Now: what a rank has told of before is
+// not known then.
+func (c *Checker) Idle(since int64) time.Duration {
+	if c.several.Load() {
 		return 0
 	}
-	return time.Duration(events.Now() - last)
+	return c.idle.length(since)
 }
 
 // Ended says that a rank has ended: nothing more is written to its stream.
@@ -154,12 +154,16 @@ func (c *Checker) advance() (n int) {
 				bound = min(bound, s.after)
 			}
 		}
-		if first == nil || first.next.Time > bound {
+		if first == nil {
+			c.idle.look(bound)
+			return n
+		}
+		c.idle.end()
+		if first.next.Time > bound {
 			return n
 		}
 		e := first.next
 		first.next = nil
-		c.last.Store(e.Time)
 		c.process(c.ranks[slices.Index(c.streams, first)], e)
 		n++
 	}

@@ -27,6 +27,7 @@ type checking struct {
 	print   func(string)
 	json    *os.File    // of --check=json:FILE
 	seen    []time.Time // when each rank was last seen to wait in a call
+	all     int64       // since when all wait, by events.Now; 0 if they do not
 	hung    bool        // all ranks wait, and none can go on
 	answers *os.File    // what the ranks read: findings as they are found, and answers to marks
 	limited int         // how many ranks the file says to have stopped to tell of their loads and stores
@@ -104,7 +105,8 @@ const (
 )
 
 // hangs reports whether all ranks that have not ended wait in calls, have told of nothing else for some time, and have one thread
-// each: then none of them can go on.
+// each: then none of them can go on. A rank tells of a call before it waits in it, so the checker has to look once more after all
+// were seen to wait.
 func (c *checking) hangs(l *launcher, now time.Time) bool {
 	if c.seen == nil {
 		c.seen = make([]time.Time, len(l.ranks))
@@ -116,7 +118,12 @@ func (c *checking) hangs(l *launcher, now time.Time) bool {
 		}
 		all = all && (r.ended || now.Sub(c.seen[i]) < glimpse)
 	}
-	return all && c.Idle() > hungAfter
+	if !all {
+		c.all = 0
+	} else if c.all == 0 {
+		c.all = events.Now()
+	}
+	return all && c.Idle(c.all) > hungAfter
 }
 
 // remark writes to the file what has not been looked at.
