@@ -107,15 +107,51 @@ func spread(start, count, bytes, extent int64) runs {
 // bytes reports whether the elements are bytes without a meaning, which stand for any.
 func (s *shape) bytes() bool { return s.element == 1 }
 
-// overlaps reports whether some of count elements have bytes in common.
+// mostSteps is how long it is looked for bytes that elements have in common. Of types that take longer nothing is said.
+const mostSteps = 10_000_000
+
+// overlaps reports whether some of count elements have bytes in common. Elements may lie in the gaps of others, as the columns of a
+// matrix do.
 func (s *shape) overlaps(count int64) bool {
-	if count > 1 && s.extent > 0 && s.extent < s.size {
-		return true
+	if count == 0 || s.size == 0 {
+		return false
 	}
 	sorted := slices.Clone(s.parts)
 	slices.SortFunc(sorted, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
-	for i := 1; i < len(sorted); i++ {
-		if sorted[i-1][0]+sorted[i-1][1] > sorted[i][0] {
+	end := sorted[0][0]
+	for _, p := range sorted {
+		if p[0] < end {
+			return true
+		}
+		end = p[0] + p[1]
+	}
+	if count == 1 || s.extent == 0 {
+		return count > 1
+	}
+	// an element and the k-th one after it; those that begin behind its end have nothing in common with it
+	step := max(s.extent, -s.extent)
+	last := min(count-1, (end-sorted[0][0]-1)/step)
+	if last*int64(len(sorted)) > mostSteps {
+		return false
+	}
+	for k := int64(1); k <= last; k++ {
+		if meet(sorted, k*step) {
+			return true
+		}
+	}
+	return false
+}
+
+// meet reports whether parts, which are sorted, have bytes in common with the same parts further up.
+func meet(parts [][2]int64, further int64) bool {
+	for i, j := 0, 0; i < len(parts) && j < len(parts); {
+		here, there := parts[i], parts[j][0]+further
+		switch {
+		case here[0]+here[1] <= there:
+			i++
+		case there+parts[j][1] <= here[0]:
+			j++
+		default:
 			return true
 		}
 	}

@@ -54,6 +54,36 @@ func TestRunsOfShapes(t *testing.T) {
 	assert.Equal(t, []runs{{84, 3, 8, 8}}, down.spread(100, 3))
 }
 
+// TestElementsThatOverlap compares with a count of how often each byte is in elements.
+func TestElementsThatOverlap(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	seen := map[bool]int{}
+	for range 20_000 {
+		s := &shape{extent: rng.Int64N(60) - 20}
+		for at, n := int64(0), 1+rng.IntN(4); n > 0; n-- {
+			part := [2]int64{at + rng.Int64N(12), 1 + rng.Int64N(4)}
+			s.parts, s.size = append(s.parts, part), s.size+part[1]
+			if at = part[0] + part[1]; rng.IntN(20) == 0 {
+				at -= 4
+			}
+		}
+		count := rng.Int64N(6)
+		bytes, twice := map[int64]bool{}, false
+		for i := range count {
+			for _, p := range s.parts {
+				for b := range p[1] {
+					at := i*s.extent + p[0] + b
+					twice = twice || bytes[at]
+					bytes[at] = true
+				}
+			}
+		}
+		seen[twice]++
+		assert.Equal(t, twice, s.overlaps(count), "%d of %+v", count, s)
+	}
+	assert.Greater(t, min(seen[false], seen[true]), 3000)
+}
+
 func TestSpaceFindsWhatOverlaps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var s space

@@ -152,6 +152,28 @@ def target_blocks_that_overlap():  # check: bad-argument n=2
     win.Free()
 
 
+def columns_that_lie_between_each_other():  # check: clean n=2
+    win = MPI.Win.Allocate(96, 8, comm=world)
+    column = MPI.DOUBLE.Create_vector(4, 1, 3).Create_resized(0, 8).Commit()
+    matrix, got = np.arange(12.0).reshape(4, 3), np.zeros((4, 3))
+    win.Fence()
+    win.Put([matrix.T.copy(), 12, MPI.DOUBLE], 1 - rank, (0, 3, column))
+    win.Fence()
+    win.Get([got, 3, column], 1 - rank, (0, 12, MPI.DOUBLE))
+    win.Fence()
+    win.Free()
+
+
+def columns_that_meet():  # check: bad-argument n=2
+    win = MPI.Win.Allocate(96, 8, comm=world)
+    column = MPI.DOUBLE.Create_vector(3, 1, 3).Create_resized(0, 8).Commit()
+    values = np.arange(12.0)
+    win.Fence()
+    win.Put([values, 12, MPI.DOUBLE], 1 - rank, (0, 4, column))  # 1: Put
+    win.Fence()
+    win.Free()
+
+
 def origin_blocks_that_overlap():  # check: clean n=2
     win = MPI.Win.Allocate(64, 8, comm=world)
     blocks = MPI.DOUBLE.Create_indexed([2, 2], [0, 1]).Commit()
