@@ -40,7 +40,9 @@ def check(mpirun, tmp_path, n, names, file, timeout=60):
     """Run programs in a job that is checked, and return what was found."""
     out = tmp_path / "findings.json"
     driver = labels.PROGRAMS.parent / "driver.py"
-    mpirun(n, driver, str(file), *names, launcher=[f"--check=exact,json:{out}"], expect=ANY, timeout=timeout)
+    launcher = [f"--check=exact,json:{out}"]
+    result = mpirun(n, driver, str(file), *names, launcher=launcher, expect=ANY, timeout=timeout)
+    assert "Exception ignored" not in result.stderr, result  # of the checker's functions that the shim calls
     records = [json.loads(line) for line in out.read_text().splitlines()]
     assert records[0] == {"gormapy_check": 1, "ranks": n}
     assert records[-1]["end"]

@@ -24,9 +24,13 @@ def _site(address, write):
 
 def _gone(address, nbytes):
     """Tell the checker that the program frees or moves memory that is in use."""
-    for place in [place for place in _lingering if place[0] < address + nbytes and address < place[0] + place[1]]:
-        _lingering.remove(place)
-        unwatch(*place)
+    for place in list(_lingering):  # a copy: other threads release buffers meanwhile
+        if place[0] < address + nbytes and address < place[0] + place[1]:
+            try:
+                _lingering.remove(place)
+            except ValueError:  # another thread has taken it
+                continue
+            unwatch(*place)
     event(kinds.GONE, sites.here("resize") if fast.watched_memory(address, nbytes) else 0, None, address, nbytes)
 
 

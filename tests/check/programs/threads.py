@@ -1,6 +1,8 @@
 """Several threads of a rank: order by threading and queue, and by nothing."""
 
+import functools
 import queue
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -383,5 +385,24 @@ def threads_take_tickets():  # check: clean n=2
 
     win.Lock_all()
     _together(work, work)
+    win.Unlock_all()
+    win.Free()
+
+
+def temporary_origins_of_several_threads():  # check: clean n=2
+    win = MPI.Win.Allocate(8 * 1200, 8, comm=world)
+
+    def puts(mine):
+        for k in range(60):
+            for i in range(5):
+                win.Put(np.full(1, k + i), 1, mine * 300 + 5 * k + i)
+            win.Flush_local(1)
+
+    win.Lock_all()
+    if rank == 0:
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(1e-5)  # while one thread frees memory, others release buffers
+        _together(*(functools.partial(puts, mine) for mine in range(4)))
+        sys.setswitchinterval(before)
     win.Unlock_all()
     win.Free()
