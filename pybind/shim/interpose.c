@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -58,12 +59,92 @@ static size_t our_fread(void *p, size_t size, size_t n, FILE *f) {
   STORING((ssize_t)fread(p, size, n, f), p, size * n, size);
 }
 
+/* Buffers of a call, and which of them were opened for it. The kernel takes no more than IOV_MAX. */
+enum { MOST_VECTORS = 1024 };
+typedef struct {
+  const struct iovec *v;
+  size_t n;
+  int any;
+  uint64_t open[MOST_VECTORS / 64];
+} vectors;
+
+static void vectors_begin(vectors *w, const struct iovec *v, size_t n) {
+  memset(w, 0, sizeof *w);
+  if (!v || n > MOST_VECTORS) return; /* the kernel refuses it */
+  w->v = v, w->n = n;
+  for (size_t i = 0; i < n; i++) {
+    if (!watch_call_begins(v[i].iov_base, v[i].iov_len)) continue;
+    w->open[i / 64] |= UINT64_C(1) << i % 64;
+    w->any = 1;
+  }
+}
+
+/* Tells of the first bytes of the buffers. All are told of if one is watched: two may be on one page, which is open already for the
+   second one. */
+static void vectors_tell(const vectors *w, uint64_t bytes, int write) {
+  for (size_t i = 0; w->any && i < w->n && bytes; i++) {
+    uint64_t n = w->v[i].iov_len < bytes ? w->v[i].iov_len : bytes;
+    if (n) watch_call_tells(w->v[i].iov_base, n, write);
+    bytes -= n;
+  }
+}
+
+static void vectors_end(const vectors *w) {
+  for (size_t i = 0; w->any && i < w->n; i++)
+    if (w->open[i / 64] >> i % 64 & 1) watch_call_ends(w->v[i].iov_base, w->v[i].iov_len);
+}
+
+#define LOADING_VECTORS(call, v, n)   \
+  do {                                \
+    vectors w_;                       \
+    vectors_begin(&w_, (v), (n));     \
+    vectors_tell(&w_, UINT64_MAX, 0); \
+    ssize_t r_ = call;                \
+    vectors_end(&w_);                 \
+    return r_;                        \
+  } while (0)
+#define STORING_VECTORS(call, v, n)                 \
+  do {                                              \
+    vectors w_;                                     \
+    vectors_begin(&w_, (v), (n));                   \
+    ssize_t r_ = call;                              \
+    if (r_ > 0) vectors_tell(&w_, (uint64_t)r_, 1); \
+    vectors_end(&w_);                               \
+    return r_;                                      \
+  } while (0)
+
+static ssize_t our_writev(int fd, const struct iovec *v, int n) { LOADING_VECTORS(writev(fd, v, n), v, (size_t)n); }
+static ssize_t our_pwritev(int fd, const struct iovec *v, int n, off_t at) {
+  LOADING_VECTORS(pwritev(fd, v, n, at), v, (size_t)n);
+}
+static ssize_t our_sendmsg(int fd, const struct msghdr *m, int flags) {
+  LOADING_VECTORS(sendmsg(fd, m, flags), m->msg_iov, m->msg_iovlen);
+}
+static ssize_t our_readv(int fd, const struct iovec *v, int n) { STORING_VECTORS(readv(fd, v, n), v, (size_t)n); }
+static ssize_t our_preadv(int fd, const struct iovec *v, int n, off_t at) {
+  STORING_VECTORS(preadv(fd, v, n, at), v, (size_t)n);
+}
+static ssize_t our_recvmsg(int fd, struct msghdr *m, int flags) {
+  STORING_VECTORS(recvmsg(fd, m, flags), m->msg_iov, m->msg_iovlen);
+}
+/* These two by their numbers: older C libraries do not have them. */
+static ssize_t our_pwritev2(int fd, const struct iovec *v, int n, off_t at, int flags) {
+  LOADING_VECTORS(syscall(SYS_pwritev2, fd, v, n, at, 0L, flags), v, (size_t)n);
+}
+static ssize_t our_preadv2(int fd, const struct iovec *v, int n, off_t at, int flags) {
+  STORING_VECTORS(syscall(SYS_preadv2, fd, v, n, at, 0L, flags), v, (size_t)n);
+}
+
 static const struct {
   const char *name;
   void *ours;
-} replaced[] = {{"write", our_write},   {"pwrite", our_pwrite}, {"pwrite64", our_pwrite},   {"send", our_send},
-                {"sendto", our_sendto}, {"fwrite", our_fwrite}, {"read", our_read},         {"pread", our_pread},
-                {"pread64", our_pread}, {"recv", our_recv},     {"recvfrom", our_recvfrom}, {"fread", our_fread}};
+} replaced[] = {
+    {"write", our_write},          {"pwrite", our_pwrite},   {"pwrite64", our_pwrite},    {"send", our_send},
+    {"sendto", our_sendto},        {"fwrite", our_fwrite},   {"read", our_read},          {"pread", our_pread},
+    {"pread64", our_pread},        {"recv", our_recv},       {"recvfrom", our_recvfrom},  {"fread", our_fread},
+    {"writev", our_writev},        {"pwritev", our_pwritev}, {"pwritev64", our_pwritev},  {"pwritev2", our_pwritev2},
+    {"pwritev64v2", our_pwritev2}, {"sendmsg", our_sendmsg}, {"readv", our_readv},        {"preadv", our_preadv},
+    {"preadv64", our_preadv},      {"preadv2", our_preadv2}, {"preadv64v2", our_preadv2}, {"recvmsg", our_recvmsg}};
 enum { REPLACED = sizeof replaced / sizeof *replaced };
 
 /* An object that is loaded: what its calls of other objects are bound by. */
