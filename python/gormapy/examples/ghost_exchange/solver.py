@@ -120,7 +120,9 @@ class Solver:
             for part in (slice(None, w), slice(-w, None)):
                 wrong[part, :w] = wrong[part, -w:] = False
                 self.x[part, :w] = self.x[part, -w:] = 0.0  # as printed by the original
+        self.exchange.sync()
         count = grid.comm.allreduce(int(np.count_nonzero(wrong)))
+        self.exchange.sync()  # the field is filled anew
         self.seconds = dict.fromkeys(self.seconds, 0.0)
         return count
 

@@ -33,6 +33,9 @@ class Exchange:
         """Fill the halo of fields[k]."""
         raise NotImplementedError
 
+    def sync(self):
+        """Synchronize memory that neighbours read: before and after they have told that they have read it."""
+
     def free(self):
         """Free what the method has made; collective."""
         for datatype in self._types:

@@ -48,11 +48,15 @@ class Shared(Exchange):
 
     def update(self, k):
         """Fill the halo of fields[k]."""
-        self.fields.win.Sync()
+        self.sync()
         self.ready.exchange()
-        self.fields.win.Sync()
+        self.sync()
         for halo, cells in self.copies[k]:
             copy(halo, cells)
+
+    def sync(self):
+        """Synchronize the memory of the window."""
+        self.fields.win.Sync()
 
     def free(self):
         """End the epoch, and free the requests; collective."""
