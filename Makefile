@@ -14,7 +14,7 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... ./docs/... $(if $(wildcard pybind
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-nodes test-hosts test-rdma test-rdma-hosts test-thirdparty conformance large stress faults exhaustion neighbours interrupts threads soak leaks race test-arm64 interleave model simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks lessons-check test-elsewhere test-browser docs checking-classes test-docs wheel wheels sdist check-wheels test-wheels test-sdist test-reproducible release clean
+.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-nodes test-hosts test-rdma test-rdma-hosts test-thirdparty conformance check-others large stress faults exhaustion neighbours interrupts threads soak leaks race test-arm64 interleave model simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks lessons-check test-elsewhere test-browser docs checking-classes test-docs wheel wheels sdist check-wheels test-wheels test-sdist test-reproducible release clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
@@ -30,6 +30,7 @@ help:
 	@echo 'make test-nodes   run the tests of MPI with ranks that are divided into nodes, which share no memory'
 	@echo 'make test-rdma    run the tests that need RDMA devices, in a guest that has some if need be'
 	@echo 'make test-rdma-hosts run jobs over RDMA on two hosts, which are guests'
+	@echo 'make check-others run examples, and mpi4py'"'"'s tests and demonstrations of windows, with mpiexec --check'
 	@echo 'make test-thirdparty run libraries of others, fetched from the package index, and compare with MPICH'
 	@echo 'make large        run one-sided operations on more than 2^31 elements'
 	@echo 'make stress       run 100,000 random one-sided operations against a serial model'
@@ -120,6 +121,11 @@ test-python: build
 conformance: build
 	@$(BACKEND) group test
 	$(DEV)/bin/python -m pytest -m "conformance or not conformance" $(PYTEST_FLAGS) tests/conformance
+
+# Programs that were not written for the checker, with mpiexec --check.
+check-others: build
+	@$(BACKEND) group test
+	$(DEV)/bin/python -m pytest -m "conformance or not conformance" $(PYTEST_FLAGS) tests/check/test_others.py
 
 # Libraries that use mpi4py, compared with MPICH; the table of outcomes is .cache/thirdparty/table.md.
 # PYTEST_FLAGS="-k emcee" runs some of them.

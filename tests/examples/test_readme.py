@@ -128,8 +128,22 @@ def test_program(mpirun, block, n):
         timeout = 150  # each rank compiles
         if n == 7:
             pytest.skip("seven ranks on two cores compile for half a minute")
-    code = block.code.replace('"solver"', f'"solver-{os.getpid()}"')  # a published name is one of the host
-    mpirun(n, code, timeout=timeout)
+    mpirun(n, own_names(block), timeout=timeout)
+
+
+def own_names(block):
+    """Return a program with a published name of its own: there is one of each on a host."""
+    return block.code.replace('"solver"', f'"solver-{os.getpid()}"')
+
+
+@pytest.mark.exhaustive
+@pytest.mark.one_node("mpiexec --check needs ranks on one host")
+@pytest.mark.parametrize("block", [block for block in WITH_MPI if block.page != CHECKING], ids=str)
+def test_program_is_right(mpirun, block):
+    if "import numba" in block.code:
+        pytest.importorskip("numba")
+    said = mpirun(3, own_names(block), launcher=["--check"], timeout=60).stderr
+    assert said.strip().endswith("mpiexec --check: nothing was found in this run"), said
 
 
 @pytest.mark.parametrize("block", [block for block in PROGRAMS if block not in WITH_MPI + POOLED], ids=str)
