@@ -67,6 +67,11 @@ def test_the_limit_is_that_of_a_cell_and_is_told(kernel):
     told = "Of rank 0 only the first 50,000 loads and stores here were looked at."
     assert told in kernel.run(busy.format(51_000)).check().text
     assert told not in kernel.run(busy.format(51_000)).check().text
+    exact = kernel.run(SETUP.replace("--check", "--check=exact")).check()
+    assert "Starting 2 ranks that are checked exactly" in exact.text
+    assert "only the first" not in kernel.run(busy.format(51_000)).check().text
+    assert "Starting" not in kernel.run("%%mpi --check\n1").check().text  # they are
+    kernel.run("%%mpi --check=all\n1").check("UsageError")
 
 
 def test_places_in_cells_that_some_ranks_have_not_run(kernel):

@@ -13,7 +13,8 @@ _FINDING = b'{"class":'  # how the lines begin that are findings: the others are
 class Checked:
     """A file in memory to which mpiexec writes what it finds."""
 
-    def __init__(self):
+    def __init__(self, exact):
+        self.exact = exact  # all loads and stores are looked at, however many there are
         # unbuffered: it is read by its descriptor, while mpiexec writes
         self._file = open(os.memfd_create("gormapy-found", os.MFD_CLOEXEC), "rb", buffering=0)  # noqa: SIM115
         self._rest = None  # its lines, when it is closed
@@ -22,7 +23,7 @@ class Checked:
     @property
     def option(self):
         """The launcher's option."""
-        return f"--check=json:/proc/{os.getpid()}/fd/{self._file.fileno()}"
+        return f"--check={'exact,' if self.exact else ''}json:/proc/{os.getpid()}/fd/{self._file.fileno()}"
 
     def news(self):
         """Return what has been found since the last call, as records, and remarks about what was not looked at."""

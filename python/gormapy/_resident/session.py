@@ -54,7 +54,7 @@ class Session:
 
     def __init__(self, size, hosts=None, checked=False):
         self.size, self.hosts = size, hosts
-        self._checked = Checked() if checked else None
+        self._checked = Checked(checked == "exact") if checked else None
         self.ranks = {}
         self.sink = None  # a Transcript, which takes output
         self._late, self._late_size = [], 0  # what it would have been told while there was none
@@ -91,6 +91,11 @@ class Session:
     def checked(self):
         """Whether the ranks are checked."""
         return self._checked is not None
+
+    @property
+    def exact(self):
+        """Whether the ranks are checked, and all their loads and stores are looked at."""
+        return self._checked is not None and self._checked.exact
 
     def environment(self):
         """Return the environment of the ranks."""

@@ -59,7 +59,7 @@ class MPIMagics(Magics):
         super().__init__(shell)
         self.session = None
         self._size = self._hosts = None
-        self._checked = False  # the ranks were checked, and so will be those that take their place
+        self._checked = False  # the ranks were checked (True or "exact"), and so will be those that take their place
 
     # Sessions
     # --------
@@ -81,8 +81,9 @@ class MPIMagics(Magics):
                 why = f"Starting {size or old.size} new ranks; what the old ones had is gone."
             elif hosts is not None and hosts != old.hosts:
                 why = f"Starting ranks on {hosts}; what the old ones had is gone."
-            elif check and not old.checked:
-                why = f"Starting {size or old.size} ranks that are checked; what the old ones had is gone."
+            elif (check and not old.checked) or (check == "exact" and not old.exact):
+                exactly = " exactly" if check == "exact" else ""
+                why = f"Starting {size or old.size} ranks that are checked{exactly}; what the old ones had is gone."
             elif size is not None and size != old.size:
                 why = f"Starting {size} ranks in place of {old.size}; what the old ones had is gone."
         if old is not None and not why:

@@ -73,8 +73,12 @@ def cell_parser():
     )
     add(
         "--check",
-        action="store_true",
-        help="start ranks that are checked, if they are not, and show races and misuse of one-sided communication",
+        nargs="?",
+        const=True,
+        default=False,
+        choices=("exact",),
+        help="start ranks that are checked, if they are not, and show races and misuse of one-sided communication; "
+        "with --check=exact of all loads and stores, however many there are in a cell",
     )
     add(
         "--trace",
