@@ -145,13 +145,12 @@ static int win_getbuffer(PyObject *self, Py_buffer *view, int flags) {
 
 static PyType_Slot handle_slots[] = {{Py_tp_members, handle_members}, BASE_DOC("Handle"), {0}};
 static PyType_Slot comm_slots[] = {{Py_tp_members, comm_members}, {Py_tp_methods, comm_methods}, BASE_DOC("Comm"), {0}};
-static PyType_Slot win_slots[] = {
-    {Py_tp_members, win_members},
-    {Py_tp_methods, win_methods},
-    {Py_bf_getbuffer, win_getbuffer},
-    {Py_bf_releasebuffer, nothing_to_release},
-    BASE_DOC("Win"),
-    {0}};
+static PyType_Slot win_slots[] = {{Py_tp_members, win_members},
+                                  {Py_tp_methods, win_methods},
+                                  {Py_bf_getbuffer, win_getbuffer},
+                                  {Py_bf_releasebuffer, nothing_to_release},
+                                  BASE_DOC("Win"),
+                                  {0}};
 static PyType_Slot datatype_slots[] = {{Py_tp_members, datatype_members},
                                        {Py_tp_methods, datatype_methods},
                                        {Py_tp_getset, datatype_getset},
