@@ -53,5 +53,30 @@ def test_findings_fail_their_test(suite):
     assert "mine[0] = 2" in said
 
 
+LEFT = """
+from gormapy import MPI
+
+pytestmark = __import__("pytest").mark.mpi
+windows = []
+
+
+def test_leaves_an_epoch(comm):
+    windows.append(MPI.Win.Allocate(64, 8, comm=MPI.COMM_WORLD))
+    windows[-1].Lock_all()
+
+
+def test_last(comm):
+    comm.Barrier()
+"""
+
+
+def test_what_is_found_when_the_ranks_end_is_an_error_of_their_last_test(suite):
+    done = suite.write("test_windows.py", LEFT)("--mpi", "-n", 2, "--mpi-check").check(1, passed=2, error=1)
+    said = done.text("test_last")
+    assert "when the ranks ended:" in said
+    assert "epoch-open: the rank has ended inside the epoch of Lock_all" in said
+    assert "windows[-1].Lock_all()" in said
+
+
 def test_without_the_option_nothing_is_checked(suite):
     suite.write("test_windows.py", SUITE)("--mpi", "-n", 2).check(passed=3)

@@ -34,6 +34,7 @@ class Team(Session):
         super().__init__(size, checked=checked)
         self.used = time.monotonic()
         self.comms = 0  # communicators that all ranks can free
+        self.last = None  # the test that they have run last
 
     def signal(self, ranks, number):
         """Send a signal to ranks of this host."""
@@ -119,6 +120,7 @@ class Controller:
             self.failed.setdefault(size, []).append(str(error))
             return [merge.failure(item, "setup", str(error)), merge._report(item, "teardown", "passed", None)]
         self.ran += 1
+        team.last = item
         output = Output(self._through if self.config.getoption("capture", "fd") == "no" else None)
         option = self.config.option
         deadlock = _DEADLOCK if option.mpi_deadlock is None else option.mpi_deadlock or float("inf")
@@ -302,6 +304,15 @@ class Controller:
         end = Output(self._through)
         team.show_in(end)  # fixtures of sessions may print
         team.close(at_once)
+        if not at_once:
+            self._tell_of_the_end(team)
+
+    def _tell_of_the_end(self, team):
+        """Report what mpiexec --check finds when ranks end, such as open epochs, as an error of their last test."""
+        found = [record for record in team.found()[0] if not record.get("contested")]
+        if found and team.last is not None:
+            report = merge.at_the_end(team.last, found)
+            team.last.ihook.pytest_runtest_logreport(report=report)
 
     def close(self):
         """End all ranks."""

@@ -82,6 +82,11 @@ def checked(item, reports, found):
     return reports
 
 
+def at_the_end(item, found):
+    """Return the report of what mpiexec --check has found when the ranks of a test ended, after their last one."""
+    return failure(item, "teardown", "when the ranks ended: " + "\n".join(map(as_text, found)))
+
+
 def _report(item, when, outcome, longrepr):
     keywords = dict.fromkeys(item.keywords, 1)
     return pytest.TestReport(item.nodeid, item.location, keywords, outcome, longrepr, when)
