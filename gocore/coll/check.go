@@ -7,6 +7,7 @@ import (
 	"gormapy/gocore/errs"
 	"gormapy/gocore/job"
 	"gormapy/gocore/p2p"
+	"gormapy/gocore/sys/atom"
 )
 
 // Check returns why the collective can't complete any more, nil if it can.
@@ -51,6 +52,9 @@ func (o *Op) stuck() *errs.Error {
 			}
 		}
 	}
+	if e := o.deserted(); e != nil {
+		return e
+	}
 	if o.ledger == nil {
 		return o.compare()
 	}
@@ -62,6 +66,56 @@ func (o *Op) stuck() *errs.Error {
 	}
 	o.ask()
 	return nil
+}
+
+// deserted returns an error if a rank has failed, and another one that is awaited has not called the collective: see ledger.
+func (o *Op) deserted() *errs.Error {
+	failed := o.failed()
+	if failed < 0 {
+		return nil
+	}
+	uncalled := func(r int) bool { return o.ledger.uncalled(&o.entry, r) }
+	switch {
+	case o.ledger == nil && o.c.board == nil:
+		return nil
+	case o.ledger == nil: // a rank that calls a collective by messages stores its number in done
+		uncalled = func(r int) bool { return int32(atom.Load32(&o.c.board.ranks[r].done)-o.number) < 0 }
+	case !o.again:
+		o.again, o.askAt, o.pause = true, job.Now(), askAfter
+		o.ledger.askAgain(&o.entry)
+		return nil
+	}
+	for _, r := range o.wait[:o.used] {
+		if !r.Done() && uncalled(r.Other()) {
+			how, _ := o.c.Chan.HowEnded(failed)
+			o.cause = cause{failed, ended}
+			return o.alsoEnded(errs.New(errs.ProcFailed, "%s can't complete: %s (%s)", o.Name(), how, o.c.Sides.Name(failed)), failed)
+		}
+	}
+	return nil
+}
+
+// failed returns a rank that has failed, if this rank needs something of all ranks; else -1.
+func (o *Op) failed() int {
+	if o.c.Sides != nil {
+		return -1
+	}
+	if o.hasCall {
+		switch o.call.Kind {
+		case KindBcast, KindScatter, KindScatterv, KindScan, KindExscan:
+			return -1
+		case KindGather, KindGatherv, KindReduce:
+			if o.c.Rank != o.call.Root {
+				return -1
+			}
+		}
+	}
+	for r := range o.c.Size {
+		if o.c.Chan.Failed(r) {
+			return r
+		}
+	}
+	return -1
 }
 
 // blame makes the peer of a request the cause of the request's error, if that is its end.

@@ -34,7 +34,7 @@ import (
 // A rank whose collective ends answers all questions that it keeps for it. An answer has
 // the call of the rank that answers, and one of
 //
-//   - unfinished: it is in k, or has not called it. If its call matches, it has kept the
+//   - unfinished: it is in k, or has not called it, and says which. If its call matches, it has kept the
 //     question.
 //   - givenUp: its collective ended with an error. The answer names the cause: a rank, and
 //     that rank's call, KindGiveUp if its memory faulted, or KindEnded if its process has ended.
@@ -49,10 +49,16 @@ import (
 // wait.
 //
 // Every wait in k ends: of the ranks that are awaited one after the other, the last one
-// has not called k yet (which is the program's affair), or has ended k and answers, or its
+// has not called k yet (which is the program's affair, but see below), or has ended k and answers, or its
 // process has ended, which p2p.Channel.Check finds. They form no ring unless calls in it do
 // not match: then two neighbours are in k with such calls, and the question between them
 // ends both.
+//
+// When a rank has failed, those that got an error in collective k need not call k+1, which others may have entered: the last
+// messages of the rank that failed let these leave k. In a window there is no Revoke that would end their wait. So a rank
+// that needs something of all ranks, and of which one has failed, asks again. If a rank that it
+// awaits has not called the collective even now, it ends it with an error: the rank that has failed can't have completed it, and need not have
+// contributed to it.
 //
 // A message of a collective that has ended here, which nobody receives, is dropped. If its
 // sender waits for that, it gets an answer, as if it had asked, before its wait ends.
@@ -132,7 +138,7 @@ type entry struct {
 	generation uint32
 
 	askers  map[int]p2p.Label // whose questions are kept
-	kept    map[int]struct{}  // ranks that have kept this rank's question
+	kept    map[int]bool      // ranks that have kept this rank's question, and whether they had not called the collective
 	others  map[int]struct{}  // ranks that have completed it
 	wanted  atomic.Bool       // there are askers
 	verdict atomic.Pointer[verdict]
@@ -241,6 +247,20 @@ func (l *ledger) reset() {
 // fail sets why the collective can't complete, unless that is known already.
 func (e *entry) fail(err *errs.Error, why cause) {
 	e.verdict.CompareAndSwap(nil, &verdict{err, why})
+}
+
+// uncalled reports whether a rank has answered that it had not called the collective.
+func (l *ledger) uncalled(e *entry, rank int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return e.kept[rank]
+}
+
+// askAgain forgets what the ranks that have not ended the collective have answered.
+func (l *ledger) askAgain(e *entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(e.kept)
 }
 
 // completed returns the ranks that have completed the collective, in new memory.

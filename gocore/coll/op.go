@@ -39,6 +39,7 @@ type Op struct {
 	cause cause // of err
 	askAt int64 // when it asks the ranks that it awaits, 0: it has not waited yet
 	pause int64 // until it asks again
+	again bool  // it has asked again because a rank has failed
 }
 
 // newOp starts a collective by messages. step starts the k-th step, from 0, and reports

@@ -17,6 +17,7 @@ const (
 	flagAnswer    uint8 = 1
 	flagCompleted uint8 = 2
 	flagGivenUp   uint8 = 4
+	flagUncalled  uint8 = 8
 )
 
 // causeBytes is the length of a cause in an answer.
@@ -54,10 +55,10 @@ func (l *ledger) Told(h *fabric.Header, payload []byte) {
 	switch question := h.Flags&flagAnswer == 0; {
 	case question && e != nil:
 		if l.asked(e, from, theirs) {
-			l.unfinished(from, h.Gen, k, e.label)
+			l.unfinished(from, h.Gen, k, e.label, 0)
 		}
 	case question && int32(k-l.last) > 0:
-		l.unfinished(from, h.Gen, k, unknown)
+		l.unfinished(from, h.Gen, k, unknown, flagUncalled)
 		if l.early[k] == nil {
 			l.early[k] = map[int]p2p.Label{}
 		}
@@ -74,7 +75,7 @@ func (l *ledger) Told(h *fabric.Header, payload []byte) {
 func (l *ledger) asked(e *entry, from int, theirs p2p.Label) (kept bool) {
 	if err := e.mismatch(theirs, from, l.sides); err != nil {
 		e.fail(err, cause{from, theirs})
-		l.unfinished(from, e.generation, e.number, e.label)
+		l.unfinished(from, e.generation, e.number, e.label, 0)
 		return false
 	}
 	if v := e.verdict.Load(); v != nil { // it ends when a thread of this process advances it
@@ -89,9 +90,9 @@ func (l *ledger) asked(e *entry, from int, theirs p2p.Label) (kept bool) {
 	return true
 }
 
-// unfinished tells a rank that collective k is in progress here, or has not been called.
-func (l *ledger) unfinished(rank int, generation, k uint32, mine p2p.Label) {
-	l.ch.Tell(rank, fabric.Header{Flags: flagAnswer, Gen: generation, Tag: int32(k), Aux: mine.Word, A: mine.Size}, nil)
+// unfinished tells a rank that collective k is in progress here or, with flagUncalled, has not been called.
+func (l *ledger) unfinished(rank int, generation, k uint32, mine p2p.Label, flags uint8) {
+	l.ch.Tell(rank, fabric.Header{Flags: flagAnswer | flags, Gen: generation, Tag: int32(k), Aux: mine.Word, A: mine.Size}, nil)
 }
 
 // answered deals with an answer about a collective in progress.
@@ -122,8 +123,8 @@ func (l *ledger) answered(e *entry, from int, theirs p2p.Label, flags uint8, pay
 		e.others[from] = struct{}{}
 	default:
 		if e.kept == nil {
-			e.kept = map[int]struct{}{}
+			e.kept = map[int]bool{}
 		}
-		e.kept[from] = struct{}{}
+		e.kept[from] = flags&flagUncalled != 0
 	}
 }

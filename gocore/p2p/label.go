@@ -61,6 +61,9 @@ func (c *Channel) HowGone(rank int) (how string, gone bool) {
 // HowEnded is HowGone of a rank from which messages may still arrive.
 func (c *Channel) HowEnded(rank int) (how string, ended bool) { return c.p.eng.HowEnded(c.World[rank]) }
 
+// Failed reports whether a rank has ended without finalizing.
+func (c *Channel) Failed(rank int) bool { return c.p.eng.Failed(c.World[rank]) }
+
 // leftLimit is how many unexpected messages Left looks at.
 const leftLimit = 64
 
