@@ -27,6 +27,13 @@ def test_others_go_on_in_jobs_of_any_size(mpirun, n, state):
     assert result.stdout.splitlines() == ["went on"] * (n - 1), str(result)
 
 
+@pytest.mark.parametrize("call", program.keys_of("OF_ALL"))
+@pytest.mark.parametrize("fabric", [None, "tcp"])
+def test_others_do_not_wait_for_one_that_has_given_up(mpirun, fabric, call):
+    """A living rank that does not call it any more holds nobody up, once a rank has failed."""
+    mpirun(4, program.one_has_given_up, call, launcher=RECOVERY, env={"GORMAPY_FABRIC": fabric} if fabric else {})
+
+
 @pytest.mark.parametrize("n", [3, 5])
 def test_any_source_after_an_acknowledgement(mpirun, n):
     mpirun(n, program.any_source_after_an_acknowledgement, launcher=RECOVERY)

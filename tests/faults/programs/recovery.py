@@ -298,6 +298,30 @@ def others_go_on(state):
     print("went on")
 
 
+# Calls to which all ranks contribute.
+OF_ALL = {
+    "Barrier": lambda c, win: c.Barrier(),
+    "Ibarrier": lambda c, win: c.Ibarrier().Wait(),
+    "Iallreduce": lambda c, win: c.Iallreduce(np.zeros(4), np.zeros(4)).Wait(),
+    "allgather": lambda c, win: c.allgather(rank),
+    "Fence": lambda c, win: win.Fence(),
+}
+
+
+def one_has_given_up(call):
+    c = world.Dup()
+    win = allocated(c)
+    win.Fence()
+    if rank == VICTIM:
+        kill()
+    if rank == 3:
+        for source in (0, 2):
+            world.Recv(np.zeros(1), source)
+    else:
+        assert error_of(OF_ALL[call], c, win) == MPI.ERR_PROC_FAILED
+        world.Send(np.zeros(1), 3)
+
+
 def any_source_after_an_acknowledgement():
     c = world.Dup()
     c.Barrier()
