@@ -1455,8 +1455,8 @@ class Comm:
         has the same ranks and topology and a context of its own; the caller frees it. A library
         makes one for itself, so that its messages do not mix with those of its caller.
 
-        Attributes are copied as their functions say. With `info`, the new communicator has
-        these hints.
+        Attributes are copied as their functions say. Hints are not copied, as in MPI since 4.0:
+        with `info`, the new communicator has these, else none.
 
         Errors: ERR_COMM for COMM_NULL; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
         communicator has been revoked.
@@ -1469,8 +1469,8 @@ class Comm:
         has the same ranks and topology and a context of its own; the caller frees it. A library
         makes one for itself, so that its messages do not mix with those of its caller.
 
-        Attributes are copied as their functions say. With `info`, the new communicator has
-        these hints.
+        Attributes are copied as their functions say. Hints are not copied, as in MPI since 4.0:
+        with `info`, the new communicator has these, else none.
 
         Errors: ERR_COMM for COMM_NULL; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
         communicator has been revoked.
@@ -1483,8 +1483,8 @@ class Comm:
         communicator must not be used until the returned request is complete. It has the same
         ranks and topology and a context of its own; the caller frees it.
 
-        Attributes are copied as their functions say. With `info`, the new communicator has
-        these hints.
+        Attributes are copied as their functions say. Hints are not copied, as in MPI since 4.0:
+        with `info`, the new communicator has these, else none.
 
         Errors: ERR_COMM for COMM_NULL; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
         communicator has been revoked.
@@ -1497,8 +1497,8 @@ class Comm:
         communicator must not be used until the returned request is complete. It has the same
         ranks and topology and a context of its own; the caller frees it.
 
-        Attributes are copied as their functions say. With `info`, the new communicator has
-        these hints.
+        Attributes are copied as their functions say. Hints are not copied, as in MPI since 4.0:
+        with `info`, the new communicator has these, else none.
 
         Errors: ERR_COMM for COMM_NULL; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
         communicator has been revoked.

@@ -962,8 +962,8 @@ Collective over the communicator: all its ranks call it. Blocking. The new commu
 has the same ranks and topology and a context of its own; the caller frees it. A library
 makes one for itself, so that its messages do not mix with those of its caller.
 
-Attributes are copied as their functions say. With `info`, the new communicator has
-these hints.
+Attributes are copied as their functions say. Hints are not copied, as in MPI since 4.0:
+with `info`, the new communicator has these, else none.
 
 Errors: ERR_COMM for COMM_NULL; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
 communicator has been revoked.
@@ -977,8 +977,8 @@ Collective over the communicator: all its ranks call it. Blocking. The new commu
 has the same ranks and topology and a context of its own; the caller frees it. A library
 makes one for itself, so that its messages do not mix with those of its caller.
 
-Attributes are copied as their functions say. With `info`, the new communicator has
-these hints.
+Attributes are copied as their functions say. Hints are not copied, as in MPI since 4.0:
+with `info`, the new communicator has these, else none.
 
 Errors: ERR_COMM for COMM_NULL; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
 communicator has been revoked.
@@ -992,8 +992,8 @@ Collective over the communicator: all its ranks call it. Nonblocking: the new
 communicator must not be used until the returned request is complete. It has the same
 ranks and topology and a context of its own; the caller frees it.
 
-Attributes are copied as their functions say. With `info`, the new communicator has
-these hints.
+Attributes are copied as their functions say. Hints are not copied, as in MPI since 4.0:
+with `info`, the new communicator has these, else none.
 
 Errors: ERR_COMM for COMM_NULL; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
 communicator has been revoked.
@@ -1007,8 +1007,8 @@ Collective over the communicator: all its ranks call it. Nonblocking: the new
 communicator must not be used until the returned request is complete. It has the same
 ranks and topology and a context of its own; the caller frees it.
 
-Attributes are copied as their functions say. With `info`, the new communicator has
-these hints.
+Attributes are copied as their functions say. Hints are not copied, as in MPI since 4.0:
+with `info`, the new communicator has these, else none.
 
 Errors: ERR_COMM for COMM_NULL; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
 communicator has been revoked.
