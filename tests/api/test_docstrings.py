@@ -158,6 +158,7 @@ def test_examples_give_what_they_show(mpirun):
     assert int(mpirun(1, program.examples_give_what_they_show, ["gormapy.MPI"]).lines[0]) > 60
 
 
+@pytest.mark.shm("executors spawn processes, which communicate through shared memory")
 def test_examples_of_other_modules_give_what_they_show(mpirun):
     assert int(mpirun(1, program.examples_give_what_they_show, MODULES).lines[0]) > 3
 

@@ -14,10 +14,12 @@ def went_on(result, ranks):
     assert result.stdout.splitlines() == ["went on"] * ranks, result
 
 
+@pytest.mark.shm("others read the pickle where it lies")
 def test_a_revoked_call_keeps_its_pickle(mpirun):
     mpirun(3, program.a_revoked_call_keeps_its_pickle, launcher=RECOVERING)
 
 
+@pytest.mark.shm("others read the pickle where it lies")
 def test_a_pickle_is_released_when_it_has_been_read(mpirun):
     went_on(mpirun(3, program.a_pickle_is_released_when_it_has_been_read, launcher=RECOVERING), 2)
 

@@ -23,6 +23,7 @@ def test_arguments(ranks, n):
     ranks(n, program.every_type_of_argument, timeout=60)
 
 
+@pytest.mark.shm("is about copies from rank to rank")
 def test_a_late_rank_reads_what_was_sent(mpirun):
     mpirun(3, program.a_late_rank_reads_what_was_sent, timeout=60)
 

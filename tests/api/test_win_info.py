@@ -35,6 +35,7 @@ def test_what_is_claimed_is_checked_on_all_ranks(ranks):
 
 
 @pytest.mark.one_node("its windows are of shared memory")
+@pytest.mark.shm("its windows are of shared memory")
 def test_parts_are_contiguous_unless_the_hint_says_otherwise(ranks):
     ranks(
         3,

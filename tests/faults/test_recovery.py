@@ -69,6 +69,8 @@ def test_partitioned_when_revoked(ranks, n):
     ranks(n, program.partitioned_when_revoked)
 
 
+@pytest.mark.one_node("ports are on one host")
+@pytest.mark.shm("ports are on one host")
 @pytest.mark.parametrize("n", [1, 3])
 def test_meeting_when_revoked(mpirun, n):
     mpirun(n, program.meeting_when_revoked)

@@ -27,6 +27,7 @@ def test_initializers(serve, n):
     serve(n, program.initializers, "failing_initializers")
 
 
+@pytest.mark.shm("its pools spawn processes, which communicate through shared memory")
 def test_tasks_that_communicate(serve, n):
     serve(n, program.parallel_tasks, "nested")
 

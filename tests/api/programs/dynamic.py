@@ -507,6 +507,7 @@ def memory_of_the_dead():
     comm.Disconnect()
     del theirs
     gone(pid)
+
     def forgotten():
         comm = spawn("greet", 1, MPI.COMM_SELF)  # this takes back the numbers of processes that have ended
         comm.gather(None, root=MPI.ROOT)

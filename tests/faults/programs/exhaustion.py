@@ -117,6 +117,7 @@ def tally(ended):
 def descriptors(call, most):
     prepare(call)
     await_watchers()
+    tally("")  # connections stay
     for victim in range(size):
         outcomes = []
         before = open_descriptors()
