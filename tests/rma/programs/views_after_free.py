@@ -2,9 +2,10 @@
 
 import gc
 
-import gormapy
 import numpy as np
 from rankside import MPI, near, rank, world
+
+import gormapy
 
 # Beyond the size up to which segments of freed windows are kept for others; and one within it.
 SIZES = (100, 700_000)
@@ -20,11 +21,11 @@ WINDOWS = {
 }
 
 VIEWS = {
-    "asarray": lambda shown: np.asarray(shown),
+    "asarray": np.asarray,
     "frombuffer": lambda shown: np.frombuffer(shown, "u1"),
     "memoryview": lambda shown: memoryview(shown).cast("B"),
     "slice": lambda shown: memoryview(shown)[10:].cast("B"),
-    "buffer": lambda shown: MPI.buffer(shown),
+    "buffer": MPI.buffer,
 }
 
 SHOWN = {
