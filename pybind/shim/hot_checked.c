@@ -24,6 +24,7 @@ static PyObject *told[CALL_COUNT];
 static PyObject *tell(int which, HOT) {
   Py_ssize_t named = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
   PyObject *stack[16];
+  if (PyErr_Occurred()) return NULL;
   if (n + named + 1 > 16) return PyErr_Format(PyExc_TypeError, "%s: too many arguments", hot_names[which]);
   stack[0] = self;
   for (Py_ssize_t i = 0; i < n + named; i++) stack[i + 1] = args[i];

@@ -15,19 +15,19 @@ def _operation(call, kind, parse, requested=False):
     def make(method):
         def told(self, *args, **kwargs):
             site = here(call)
+            target = -1
+            number = 0
             try:
                 parsed = parse(*args, **kwargs)
                 known = windows.get(self._h)
+                if parsed is not None and known is not None:
+                    rank, origin, spec, result, compare, op, holder = parsed
+                    if type(rank) is int and 0 <= rank < len(known.ranks):
+                        target, one = known.ranks[rank], next(numbers)
+                        _tell(self, known, site, kind, one, target, origin, spec, result, compare, op, requested)
+                        number = one
             except Exception:
-                parsed = known = None  # the method has a better error
-            target = -1
-            number = 0
-            if parsed is not None and known is not None:
-                rank, origin, spec, result, compare, op, holder = parsed
-                if type(rank) is int and 0 <= rank < len(known.ranks):
-                    number = next(numbers)
-                    target = known.ranks[rank]
-                    _tell(self, known, site, kind, number, target, origin, spec, result, compare, op, requested)
+                pass  # the method has a better error
             try:
                 made = method(self, *args, **kwargs)
             except BaseException as error:

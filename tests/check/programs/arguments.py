@@ -362,3 +362,26 @@ def window_of_nothing():  # check: bad-argument n=2 raises caught
         win.Fence()  # 1: Fence
     except MPI.Exception as error:
         print(error)
+
+
+def no_operation():  # check: bad-argument n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    win.Fence()
+    try:
+        win.Accumulate(np.ones(1), 0, 0, "sum")  # 1: Accumulate
+    except TypeError as error:
+        assert "expecting an operation" in str(error)
+    win.Fence()
+    win.Free()
+
+
+def too_many_arguments():  # check: bad-argument n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    win.Lock_all()
+    for _ in range(3 * (rank == 0)):
+        try:
+            win.Put(np.ones(1), 1, 0, "sum")  # 1: Put
+        except TypeError as error:
+            assert "positional arguments" in str(error)
+    win.Unlock_all()
+    win.Free()
