@@ -16,6 +16,7 @@ _LIBRARY = sysconfig.get_path("stdlib") + os.sep
 _NUMPY = os.path.join(sysconfig.get_path("platlib"), "numpy") + os.sep
 _INSTALLED = _LIBRARY + "site-packages" + os.sep, _LIBRARY + "dist-packages" + os.sep
 _PROGRAMS = tuple(_OURS + name + os.sep for name in ("examples", "bench"))
+_OPTIMIZED = 1  # inspect.CO_OPTIMIZED, of functions
 _ROLES = {
     "Get_accumulate": ("origin", "result"),
     "Rget_accumulate": ("origin", "result"),
@@ -76,13 +77,24 @@ def _named(frame, address):
         return ""
     words = set(re.findall(r"\w+", linecache.getline(frame.f_code.co_filename, frame.f_lineno)))
     found = ""
-    for scope in (frame.f_locals, frame.f_globals):
-        for name, value in list(scope.items()):
-            if isinstance(value, numpy.ndarray) and _has(numpy, value, address):
-                if name in words:
-                    return name
-                found = found or name
+    for name, value in _locals(frame) + list(frame.f_globals.items()):
+        if isinstance(value, numpy.ndarray) and _has(numpy, value, address):
+            if name in words:
+                return name
+            found = found or name
     return found
+
+
+def _locals(frame):
+    """Return the names and values of a frame's local variables."""
+    scope = frame.f_locals
+    pairs = list(scope.items())
+    # Up to Python 3.12 that of a function is a copy, in which the frame would keep the values alive. It is left alone
+    # if the program has it, and while something traces: what is not in it when a trace function returns is deleted.
+    copied = sys.version_info < (3, 13) and frame.f_code.co_flags & _OPTIMIZED
+    if copied and sys.gettrace() is None and sys.getrefcount(scope) <= 3:
+        scope.clear()
+    return pairs
 
 
 def _has(numpy, array, address):

@@ -1,5 +1,8 @@
 """Memory that goes, or moves, while it is in use."""
 
+import sys
+import weakref
+
 import numpy as np
 
 from gormapy import MPI
@@ -226,3 +229,37 @@ def window_used_after_the_free():  # check: memory-gone|bad-argument n=2 raises 
         win.Put(np.ones(1), 1 - rank)  # 1: Put
     except MPI.Exception as error:
         print(error)
+
+
+def variable_deleted_behind_a_load():  # check: clean n=1
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    mem = np.frombuffer(win, "f8")
+    array = np.ones(4)
+    is_there = weakref.ref(array)
+    mem[0]
+    del array
+    assert is_there() is None
+    win.Free()
+
+
+def variables_in_use_behind_a_load():  # check: clean n=1
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    mem = np.frombuffer(win, "f8")
+    one = 1
+    found = locals()
+
+    def trace(frame, event, argument):
+        repr(found["mem"])  # NumPy loads it
+        return trace
+
+    mem[0]
+    assert found["one"] == one
+    before = sys.gettrace()
+    sys.settrace(trace)
+    frame = sys._getframe()
+    frame.f_trace = trace
+    mem[1]
+    sys.settrace(before)
+    frame.f_trace = None
+    assert one == 1 and found["win"] is win
+    win.Free()
