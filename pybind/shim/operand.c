@@ -132,11 +132,17 @@ static int scattered(const instruction *i) {
   return i->evex && (op == 0x62 || op == 0x63) ? (i->rex_w ? 2 : 1) : 0;
 }
 
+/* Whether an instruction shifts all elements by one number, which is in memory. */
+static int shifts_by_one(const instruction *i) {
+  return i->map == 1 && memchr("\xd1\xd2\xd3\xe1\xe2\xf1\xf2\xf3", i->opcode, 8) != NULL;
+}
+
 /* The bytes of the operand of an instruction with vector registers; also of those of SSE. */
 static int vector_bytes(const instruction *i) {
   int n = i->length, element = i->rex_w ? 8 : 4;
   if (i->map > 4) return half_bytes(i);
   if (i->broadcast) return element;
+  if (shifts_by_one(i)) return i->pp || i->vex ? 16 : 8;
   if (i->map == 1) switch (i->opcode) {
       case 0x10:
       case 0x11:
@@ -174,8 +180,16 @@ static int vector_bytes(const instruction *i) {
       case 0x6f:
       case 0x7f:
         return i->pp || i->vex ? n : 8;
+      case 0x78:
+        return i->pp > 1 ? (i->pp == 2 ? 4 : 8) : i->pp == 1 && !i->rex_w ? n / 2 : n;
+      case 0x79:
+      case 0x7b:
+        if (i->pp > 1) return i->opcode == 0x7b ? element : i->pp == 2 ? 4 : 8;
+        return i->pp == 1 && !i->rex_w ? n / 2 : n;
+      case 0x7a:
+        return i->pp != 3 && !i->rex_w ? n / 2 : n;
       case 0xe6:
-        return i->pp == 2 ? n / 2 : n;
+        return i->pp == 2 && !(i->evex && i->rex_w) ? n / 2 : n;
       case 0xc4:
         return 2;
       case 0x90:
@@ -225,7 +239,7 @@ static int vector_bytes(const instruction *i) {
         return element; /* of general registers */
       case 0xf0:
       case 0xf1:
-        return i->rex_w ? 8 : i->size16 ? 2 : 4; /* MOVBE */
+        return i->f2 && i->opcode == 0xf0 ? 1 : i->rex_w ? 8 : i->size16 ? 2 : 4; /* CRC32 of a byte; the same, MOVBE */
       default:
         return i->opcode >= 0x96 && i->opcode <= 0xbf && (i->opcode & 9) == 9 ? element : n; /* FMA of scalars */
     }
@@ -274,6 +288,8 @@ static int general_bytes(const instruction *i) {
       case 0xb7:
       case 0xbf:
         return 2;
+      case 0xc7:
+        return i->rex_w ? 16 : 8; /* CMPXCHG16B, CMPXCHG8B */
       default:
         return i->opcode >= 0x90 && i->opcode <= 0x9f ? 1 : n;
     }
@@ -414,7 +430,7 @@ static operand_bytes lanes_of(instruction *i, uintptr_t address, int element) {
 static int masked_element(const instruction *i, int bytes) {
   static const int lanes[] = {2, 4, 8, 4, 8, 8};
   int op = i->opcode, low = op & 15, wide = i->rex_w ? 8 : 4;
-  if (i->broadcast) return 0;
+  if (i->broadcast || shifts_by_one(i)) return 0;
   if (i->map == 1 && (op == 0x6f || op == 0x7f) && i->pp == 3) return wide / 4;
   if (i->map == 2 && low < 6 && ((op >= 0x20 && op <= 0x35) || (op >= 0x10 && op <= 0x15 && i->pp == 2)))
     return bytes * lanes[low] / i->length; /* VPMOV: narrower in memory than in the register */
@@ -463,7 +479,7 @@ operand_bytes operand_of(const void *context, uintptr_t address) {
 /* The bytes of the immediate operand behind an instruction that loads or stores, -1 for one that is not known or may not be moved. ModRM's
    middle bits are part of some opcodes. */
 static int immediate_bytes(const instruction *i) {
-  int op = i->opcode, middle = *i->p >> 3 & 7, wide = i->size16 ? 2 : 4;
+  int op = i->opcode, middle = *i->p >> 3 & 7, wide = i->size16 && !i->rex_w ? 2 : 4;
   if (i->map == 2 || i->map == 5 || i->map == 6) return i->vex || i->map == 2 ? 0 : -1;
   if (i->map == 3) return 1;
   if (i->map == 1) {

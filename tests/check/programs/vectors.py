@@ -1,5 +1,8 @@
 """Instructions that access several elements at once: gathers, compressed stores, repeated moves; many small mappings."""
 
+import ctypes
+import mmap
+
 import numpy as np
 
 from gormapy import MPI
@@ -107,4 +110,24 @@ def every_second_page():  # check: clean n=1
     for _ in range(51_000):  # more accesses than are looked at one by one
         mem[0]
     print(mem[::1024].sum())
+    _close(win)
+
+
+# push %rbx; xor %eax, %eax; xor %edx, %edx; mov $5, %ebx; mov $6, %ecx; lock cmpxchg16b (%rdi); pop %rbx; ret
+# which sets two elements to 5 and 6, if they are 0
+SWAP = bytes.fromhex("5331c031d2bb05000000b906000000f0480fc70f5bc3")
+
+
+def two_elements_swapped():  # check: local-access n=2
+    win, _ = _window()
+    mem = np.frombuffer(win, "i8")
+    with mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC) as code:
+        code.write(SWAP)
+        place = ctypes.c_char.from_buffer(code)
+        swap = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(ctypes.addressof(place))
+        if rank == 0:
+            win.Put(np.zeros(1), 1, 201)  # 1: Put
+        else:
+            swap(mem.ctypes.data + 8 * 200)  # 2: store
+        del place
     _close(win)
