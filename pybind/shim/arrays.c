@@ -149,7 +149,9 @@ static void before_fork(void) {
 }
 
 static void after_fork(void) {
-  if (!inherited) gm_array_after_fork(chunks, chunk_count);
+  if (inherited) return;
+  gm_array_after_fork(chunks, chunk_count);
+  watch_ends_call(); /* the copies have been made of pages that are watched */
 }
 
 static void in_child(void) {

@@ -27,7 +27,7 @@
     int watched_ = watch_call_begins((at), bytes_);  \
     if (watched_) watch_call_tells((at), bytes_, 0); \
     ssize_t r_ = call;                               \
-    if (watched_) watch_call_ends((at), bytes_);     \
+    if (watched_) watch_call_ends();                 \
     return r_;                                       \
   } while (0)
 #define STORING(call, at, n, each)                                                      \
@@ -36,7 +36,7 @@
     int watched_ = watch_call_begins((at), bytes_);                                     \
     ssize_t r_ = call;                                                                  \
     if (watched_ && r_ > 0) watch_call_tells((at), (uint64_t)r_ * (uint64_t)(each), 1); \
-    if (watched_) watch_call_ends((at), bytes_);                                        \
+    if (watched_) watch_call_ends();                                                    \
     return r_;                                                                          \
   } while (0)
 
@@ -59,30 +59,23 @@ static size_t our_fread(void *p, size_t size, size_t n, FILE *f) {
   STORING((ssize_t)fread(p, size, n, f), p, size * n, size);
 }
 
-/* Buffers of a call, and which of them were opened for it. The kernel takes no more than IOV_MAX. */
+/* Buffers of a call, and how many were opened for it. The kernel takes no more than IOV_MAX. */
 enum { MOST_VECTORS = 1024 };
 typedef struct {
   const struct iovec *v;
   size_t n;
-  int any;
-  uint64_t open[MOST_VECTORS / 64];
+  int opened;
 } vectors;
 
 static void vectors_begin(vectors *w, const struct iovec *v, size_t n) {
-  memset(w, 0, sizeof *w);
-  if (!v || n > MOST_VECTORS) return; /* the kernel refuses it */
-  w->v = v, w->n = n;
-  for (size_t i = 0; i < n; i++) {
-    if (!watch_call_begins(v[i].iov_base, v[i].iov_len)) continue;
-    w->open[i / 64] |= UINT64_C(1) << i % 64;
-    w->any = 1;
-  }
+  *w = (vectors){v, v && n <= MOST_VECTORS ? n : 0, 0}; /* else the kernel refuses it */
+  for (size_t i = 0; i < w->n; i++) w->opened += watch_call_begins(v[i].iov_base, v[i].iov_len);
 }
 
 /* Tells of the first bytes of the buffers. All are told of if one is watched: two may be on one page, which is open already for the
    second one. */
 static void vectors_tell(const vectors *w, uint64_t bytes, int write) {
-  for (size_t i = 0; w->any && i < w->n && bytes; i++) {
+  for (size_t i = 0; w->opened && i < w->n && bytes; i++) {
     uint64_t n = w->v[i].iov_len < bytes ? w->v[i].iov_len : bytes;
     if (n) watch_call_tells(w->v[i].iov_base, n, write);
     bytes -= n;
@@ -90,8 +83,7 @@ static void vectors_tell(const vectors *w, uint64_t bytes, int write) {
 }
 
 static void vectors_end(const vectors *w) {
-  for (size_t i = 0; w->any && i < w->n; i++)
-    if (w->open[i / 64] >> i % 64 & 1) watch_call_ends(w->v[i].iov_base, w->v[i].iov_len);
+  for (int i = 0; i < w->opened; i++) watch_call_ends();
 }
 
 #define LOADING_VECTORS(call, v, n)   \

@@ -125,6 +125,18 @@ int pending_flush(pending *p, int64_t target, place *unwatched, int most) {
   return others;
 }
 
+void pending_watch(void) {
+  for (Py_ssize_t w = 0; w < window_count; w++)
+    for (Py_ssize_t i = 0; windows[w]->near && i < windows[w]->count; i++) {
+      operation *o = &windows[w]->operations[i];
+      for (int k = 0; k < o->places; k++) {
+        place *at = &o->place[k];
+        if (!at->watched && watch_is_own(at->address, at->bytes))
+          at->watched = watch_begin(at->address, at->bytes) == 0;
+      }
+    }
+}
+
 /* pending_open(window, near, ranks in COMM_WORLD...) */
 static PyObject *pending_open(ARGS) {
   int64_t head[2];
@@ -182,7 +194,8 @@ static PyObject *pending_keep(ARGS) {
   *o = (operation){a[1], a[2], PyThread_get_thread_ident(), Py_NewRef(args[4]), a[3] != 0, (int)places, {{0}}};
   for (Py_ssize_t i = 0; i < places; i++) {
     place at = {(uint64_t)where[2 * i], (uint64_t)where[2 * i + 1], 0};
-    at.watched = p->near && watch_is_own(at.address, at.bytes) && watch_begin(at.address, at.bytes) == 0;
+    at.watched =
+        p->near && !watch_is_stopped() && watch_is_own(at.address, at.bytes) && watch_begin(at.address, at.bytes) == 0;
     o->place[i] = at;
   }
   Py_RETURN_NONE;

@@ -27,4 +27,7 @@ int pending_add(pending *p, int64_t number, int64_t target, PyObject *holder, pl
    in unwatched; -1 if there are more than most of them, or the value of one is to be told: then nothing has happened. */
 int pending_flush(pending *p, int64_t target, place *unwatched, int most);
 
+/* Has the buffers watched that were not, since nothing was: watch_renew. */
+void pending_watch(void);
+
 #endif

@@ -19,8 +19,12 @@
    protected. If the program accesses the page before, or the runtime does so several times, it is opened, and from then on with each
    completion (eager).
 
-   The table of pages only grows. It is changed with the GIL held or by a thread in watch_fault, by single atomic stores; two
-   threads that open or close one page at the same time make the same system calls.
+   The table of pages only grows, up to three quarters: further memory is not watched. It is read without a lock. A page's state and its
+   protection are changed together, under a spin lock (lock_pages), by a thread with the GIL or by one in watch_fault: if they differed, a
+   thread would fault for ever on a page that is said to be open. Who has the lock accesses no watched memory.
+
+   Python may run code of the program in the hook: signal handlers, and finalizers. What this accesses is told of likewise, the hook is called
+   in the hook, but for NESTED times.
 
    A system call on protected memory fails with EFAULT: those of other libraries are in interpose.c, and package mpiio opens what it
    reads and writes. On processors other than x86-64 nothing is
@@ -31,9 +35,11 @@
 #include "check.h"
 #include "displaced.h"
 #include "operand.h"
+#include "pending.h"
 #include "_cgo_export.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -44,6 +50,8 @@
 #include <cpuid.h>
 
 enum { PAGE = 4096, TABLE = 1 << 20, OPENED = 1 << 14, STEPPED = 16, MOST_VIEWS = 4096, EAGER = 4 };
+enum { NESTED = 4 };
+enum { MOST_PAGES = TABLE / 4 * 3 };
 enum { NOT_WATCHED, PROTECTED, OPEN }; /* states of a page */
 
 typedef struct {
@@ -55,21 +63,31 @@ typedef struct {
 } entry;
 
 static entry *table;
+static uint32_t table_pages;
 static PyObject *hook, *gone;
 static int stopped;
 static struct sigaction trap_before;
 uint64_t gm_watch_mask __attribute__((visibility("hidden")));
 
-/* Pages to protect again. */
+/* Pages to protect again. Changed under the lock. */
 static entry *opened[OPENED];
 static uint32_t opened_count;
+
+static uint32_t page_lock;
+
+/* A forked child has no other threads, one of which may have had the lock. */
+static void lock_pages(void) {
+  while (!gm_forked && __atomic_exchange_n(&page_lock, 1, __ATOMIC_ACQUIRE)) sched_yield();
+}
+
+static void unlock_pages(void) { __atomic_store_n(&page_lock, 0, __ATOMIC_RELEASE); }
 
 extern __thread void *gm_guard_sp __attribute__((visibility("hidden"), tls_model("initial-exec")));
 
 static __thread struct {
   uintptr_t pc, next, fault; /* next: behind the instruction of which a copy is executed */
   operand_bytes o;
-  int write, inside, stepping, first, pages;
+  int write, inside, opened, stepping, first, pages; /* inside: so many hooks; opened: by the last of them */
   entry *page[STEPPED];
 } mine __attribute__((tls_model("initial-exec")));
 
@@ -108,61 +126,98 @@ extern void gm_watch_landing(void), gm_watch_after(void);
 SAVING_REGISTERS("gm_watch_landing", "gm_watch_hook");
 SAVING_REGISTERS("gm_watch_after", "gm_watch_close");
 
+/* add: the lock is held. */
 static entry *find(uint64_t page, int add) {
-  for (uint64_t i = page * 0x9e3779b97f4a7c15u >> 44, n = 0; n < TABLE; n++, i = (i + 1) & (TABLE - 1)) {
+  for (uint64_t i = page * 0x9e3779b97f4a7c15u >> 44;; i = (i + 1) & (TABLE - 1)) {
     uint64_t there = __atomic_load_n(&table[i].page, __ATOMIC_ACQUIRE);
     if (there == page) return &table[i];
     if (there == 0) {
-      if (!add) return NULL;
+      if (!add || table_pages == MOST_PAGES) return NULL;
+      table_pages++;
       __atomic_store_n(&table[i].page, page, __ATOMIC_RELEASE);
       return &table[i];
     }
   }
-  return NULL;
 }
 
-static int protect(entry *e, uint32_t state) {
-  __atomic_store_n(&e->state, (uint8_t)state, __ATOMIC_SEQ_CST);
-  return mprotect((void *)(e->page * PAGE), PAGE, state == PROTECTED ? PROT_NONE : PROT_READ | PROT_WRITE);
+/* The functions named _locked are called with the lock held. */
+
+static void set_locked(entry *e, int state) { __atomic_store_n(&e->state, (uint8_t)state, __ATOMIC_SEQ_CST); }
+
+static int protect_locked(uint64_t first, uint64_t last, int state) {
+  return mprotect((void *)(first * PAGE), (last - first + 1) * PAGE,
+                  state == PROTECTED ? PROT_NONE : PROT_READ | PROT_WRITE);
 }
 
-static void note_opened(entry *e) {
-  uint32_t i = __atomic_fetch_add(&opened_count, 1, __ATOMIC_SEQ_CST);
-  if (i < OPENED) opened[i] = e;
+static void note_locked(entry *e) {
+  if (opened_count < OPENED) opened[opened_count++] = e;
 }
 
-/* Opens a page. A process may have only so many mappings (vm.max_map_count), and a page that is opened among protected ones
-   makes two more: then all of those are opened. */
-static void open_page(entry *e) {
-  if (protect(e, OPEN) == 0) return;
+/* Opens a page and those around it that are protected. note: all but that page are to be protected again. */
+static void open_run_locked(entry *e, int note) {
   uint64_t first = e->page, last = e->page;
   for (entry *next; (next = find(first - 1, 0)) && next->state == PROTECTED; first--) continue;
   for (entry *next; (next = find(last + 1, 0)) && next->state == PROTECTED; last++) continue;
   for (uint64_t page = first; page <= last; page++) {
     entry *next = find(page, 0);
-    __atomic_store_n(&next->state, OPEN, __ATOMIC_SEQ_CST);
-    if (next != e) note_opened(next);
+    set_locked(next, OPEN);
+    if (note && next != e) note_locked(next);
   }
-  mprotect((void *)(first * PAGE), (last - first + 1) * PAGE, PROT_READ | PROT_WRITE);
+  protect_locked(first, last, OPEN);
+}
+
+/* A process may have only so many mappings (vm.max_map_count), and a page that is opened among protected ones makes two more: then all of
+   those are opened. */
+static void open_locked(entry *e) {
+  set_locked(e, OPEN);
+  if (protect_locked(e->page, e->page, OPEN) < 0) open_run_locked(e, 1);
+}
+
+static void close_locked(entry *e) {
+  if (!e->users || e->state != OPEN || stopped) return;
+  set_locked(e, PROTECTED);
+  if (protect_locked(e->page, e->page, PROTECTED) < 0) set_locked(e, OPEN); /* too many mappings: not watched */
+}
+
+static void open_page(entry *e) {
+  lock_pages();
+  if (e->state == PROTECTED) open_locked(e);
+  unlock_pages();
 }
 
 static void close_page(entry *e) {
-  if (protect(e, PROTECTED) < 0)
-    __atomic_store_n(&e->state, OPEN, __ATOMIC_SEQ_CST); /* too many mappings: not watched */
+  lock_pages();
+  close_locked(e);
+  unlock_pages();
 }
 
 static void open_until_rearm(entry *e) {
-  note_opened(e);
-  open_page(e);
+  lock_pages();
+  if (e->state == PROTECTED) {
+    note_locked(e);
+    open_locked(e);
+  }
+  unlock_pages();
+}
+
+/* Opens a page that nobody uses, after an access of the program or of the runtime. */
+static void open_unused(entry *e, int program) {
+  lock_pages();
+  if (e->state == PROTECTED && !e->users) {
+    if (e->eager < EAGER) e->eager = program ? EAGER : e->eager + 1;
+    open_locked(e);
+  }
+  unlock_pages();
 }
 
 static uint32_t in_calls; /* system calls that use what is open */
 
 static void rearm(void) {
   if (__atomic_load_n(&in_calls, __ATOMIC_SEQ_CST)) return;
-  uint32_t n = __atomic_exchange_n(&opened_count, 0, __ATOMIC_SEQ_CST);
-  for (uint32_t i = 0; i < n && i < OPENED; i++)
-    if (!stopped && opened[i]->users && opened[i]->state == OPEN) close_page(opened[i]);
+  lock_pages();
+  for (uint32_t i = 0; i < opened_count; i++) close_locked(opened[i]);
+  __atomic_store_n(&opened_count, 0, __ATOMIC_SEQ_CST);
+  unlock_pages();
 }
 
 int watch_fault(siginfo_t *info, void *context, int in_object) {
@@ -171,13 +226,13 @@ int watch_fault(siginfo_t *info, void *context, int in_object) {
   entry *e = find(address / PAGE, 0);
   if (!e || e->state == NOT_WATCHED) return 0;
   if (e->state == OPEN) return 1; /* another thread has opened it */
-  int program = !(in_object || gm_guard_sp || mine.inside || gm_forked) && PyGILState_GetThisThreadState();
+  int program = !(in_object || gm_guard_sp || mine.inside == NESTED || gm_forked) && PyGILState_GetThisThreadState();
   if (!e->users) {
-    if (e->eager < EAGER) e->eager = program ? EAGER : e->eager + 1;
-    open_page(e);
+    open_unused(e, program);
     return 1;
   }
   if (!program) {
+    mine.opened |= mine.inside == NESTED;
     open_until_rearm(e);
     return 1;
   }
@@ -236,23 +291,54 @@ static void raise_later(void) {
   if (!before) Py_AddPendingCall(raise_waiting, NULL);
 }
 
+/* An exception that waits until the access is told of. */
+typedef struct {
+  PyObject *type, *value, *traceback;
+} exception;
+
+/* Keeps the exception that is set, if any, in the place of an earlier one. */
+static void keep(exception *e) {
+  if (!PyErr_Occurred()) return;
+  Py_XDECREF(e->type);
+  Py_XDECREF(e->value);
+  Py_XDECREF(e->traceback);
+  PyErr_Fetch(&e->type, &e->value, &e->traceback);
+}
+
+static void raise_kept(exception *e) {
+  if (!e->type) return;
+  PyErr_Restore(e->type, e->value, e->traceback);
+  raise_later();
+}
+
+/* Has Python give a line a number. A signal handler that raises an exception ends the hook: it is called again. */
+static uint32_t number_of_line(uintptr_t at, int write) {
+  exception e = {0};
+  uint32_t site = 0;
+  for (int times = 0; !site && times < 3; times++) {
+    PyObject *answer = PyObject_CallFunction(hook, "Ki", (unsigned long long)at, write);
+    if (answer) site = (uint32_t)PyLong_AsUnsignedLong(answer);
+    keep(&e);
+    Py_XDECREF(answer);
+  }
+  raise_kept(&e);
+  return site;
+}
+
 static int64_t limit, left; /* how many accesses are told */
 
 static void stop(void) {
+  lock_pages();
   stopped = 1;
   for (uint64_t i = 0; i < TABLE; i++)
-    if (table[i].state == PROTECTED) protect(&table[i], OPEN);
+    if (table[i].state == PROTECTED) open_run_locked(&table[i], 0);
+  unlock_pages();
 }
 
 /* Tells the checker of an access. Returns whether the next one is to be told, too. */
 static int tell(uintptr_t at, const operand_bytes *o, int write) {
   uint32_t site = check_here(write ? CHECK_STORE : CHECK_LOAD);
-  if (!site) { /* Python gives the line a number */
-    PyObject *answer = PyObject_CallFunction(hook, "Ki", (unsigned long long)at, write);
-    if (answer) site = (uint32_t)PyLong_AsUnsignedLong(answer);
-    if (!answer || PyErr_Occurred()) raise_later();
-    Py_XDECREF(answer);
-  }
+  if (!site) site = number_of_line(at, write);
   int64_t words[] = {write, (int64_t)at, (int64_t)o->count, (int64_t)o->bytes,
                      (int64_t)(o->stride ? o->stride : o->bytes)};
   if (!stopped) check_write(CHECK_ACCESS, site, words, 5);
@@ -271,7 +357,7 @@ static int is_protected(uintptr_t at, uint64_t bytes) {
     if (e->users)
       yes = 1;
     else
-      open_page(e);
+      open_unused(e, 1);
   }
   return yes;
 }
@@ -292,12 +378,12 @@ static void open_pages(uintptr_t at, uint64_t bytes, int step) {
 static void close_pages(uintptr_t at, uint64_t bytes) {
   for (uint64_t page = at / PAGE; page <= (at + bytes - 1) / PAGE; page++) {
     entry *e = find(page, 0);
-    if (e && e->users && e->state == OPEN && !stopped) close_page(e);
+    if (e) close_page(e);
   }
 }
 
 int watch_call_begins(const void *p, uint64_t n) {
-  if (!table || !n || mine.inside || gm_forked || !is_protected((uintptr_t)p, n)) return 0;
+  if (!table || !n || mine.inside == NESTED || gm_forked || !is_protected((uintptr_t)p, n)) return 0;
   __atomic_fetch_add(&in_calls, 1, __ATOMIC_SEQ_CST);
   open_pages((uintptr_t)p, n, 0);
   return 1;
@@ -305,8 +391,8 @@ int watch_call_begins(const void *p, uint64_t n) {
 
 void watch_call_tells(const void *p, uint64_t n, int write) {
   int error = errno;
-  if (!PyGILState_GetThisThreadState()) return;
-  mine.inside = 1;
+  if (!PyGILState_GetThisThreadState() || mine.inside == NESTED) return;
+  mine.inside++;
   PyGILState_STATE state = PyGILState_Ensure();
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
@@ -314,13 +400,13 @@ void watch_call_tells(const void *p, uint64_t n, int write) {
   tell(o.at, &o, write);
   PyErr_Restore(type, value, traceback);
   PyGILState_Release(state);
-  mine.inside = 0;
+  mine.inside--;
   errno = error;
 }
 
-void watch_call_ends(const void *p, uint64_t n) {
+void watch_call_ends(void) {
   int error = errno;
-  if (__atomic_fetch_sub(&in_calls, 1, __ATOMIC_SEQ_CST) == 1) close_pages((uintptr_t)p, n);
+  if (__atomic_fetch_sub(&in_calls, 1, __ATOMIC_SEQ_CST) == 1) rearm(); /* a call may have had several buffers */
   errno = error;
 }
 
@@ -362,21 +448,24 @@ static void repeat(uint64_t *saved, const operand_bytes *o) {
 
 /* Tells the checker of an access, and opens its pages. Returns whether to step. */
 __attribute__((visibility("hidden"), used)) int gm_watch_hook(uint64_t *saved) {
-  int error = errno;
+  int error = errno, write = mine.write;
   operand_bytes o = mine.o;
-  uintptr_t other = 0;
-  mine.inside = 1;
+  uintptr_t other = 0, pc = mine.pc, fault = mine.fault;
+  mine.inside++, mine.opened = 0; /* from here on the hook may be called in the hook, which changes mine */
   PyGILState_STATE state = PyGILState_Ensure();
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
-  int step = tell(o.at, &o, mine.write);
-  if (o.repeated && o.moves) {
-    other = (uintptr_t)saved[mine.write ? SAVED_RSI : SAVED_RDI];
-    if (is_protected(other, o.bytes)) step &= tell(other, &o, !mine.write);
-  }
   /* A signal that comes while on_fault runs is handled by another thread, of which Python's loop in this one learns late. */
-  if (PyErr_CheckSignals() < 0) raise_later();
+  exception raised = {0};
+  if (PyErr_CheckSignals() < 0) keep(&raised);
+  int step = tell(o.at, &o, write);
+  if (o.repeated && o.moves) {
+    other = (uintptr_t)saved[write ? SAVED_RSI : SAVED_RDI];
+    if (is_protected(other, o.bytes)) step &= tell(other, &o, !write);
+  }
+  raise_kept(&raised);
   PyErr_Restore(type, value, traceback);
+  if (mine.opened) rearm();
   mine.pages = 0;
   if (o.repeated) {
     open_pages(o.at, o.bytes, 0);
@@ -389,15 +478,15 @@ __attribute__((visibility("hidden"), used)) int gm_watch_hook(uint64_t *saved) {
     step = 0;
   } else {
     for (uint64_t i = 0; i < o.count; i++) open_pages(o.at + i * o.stride, o.bytes, step);
-    open_pages(mine.fault, 1, step); /* it is one of them, unless the operand was not decoded rightly */
+    open_pages(fault, 1, step); /* it is one of them, unless the operand was not decoded rightly */
   }
   int length;
-  uintptr_t copy = step ? displaced((const uint8_t *)mine.pc, &length) : 0;
+  uintptr_t copy = step ? displaced((const uint8_t *)pc, &length) : 0;
   PyGILState_Release(state);
   mine.stepping = step;
-  if (copy) saved[SAVED_PC] = copy, mine.next = mine.pc + (uintptr_t)length, step = 0;
+  if (copy) saved[SAVED_PC] = copy, mine.next = pc + (uintptr_t)length, step = 0;
   mine.first = step;
-  mine.inside = 0;
+  mine.inside--;
   errno = error;
   return step;
 }
@@ -405,8 +494,7 @@ __attribute__((visibility("hidden"), used)) int gm_watch_hook(uint64_t *saved) {
 /* Protects what has been opened for an instruction. */
 static void stepped(void) {
   mine.stepping = 0;
-  for (int i = 0; i < mine.pages; i++)
-    if (mine.page[i]->users && !stopped) close_page(mine.page[i]);
+  for (int i = 0; i < mine.pages; i++) close_page(mine.page[i]);
   mine.pages = 0;
 }
 
@@ -465,36 +553,40 @@ static PyObject *watch_start(PyObject *self, PyObject *arguments) {
   Py_RETURN_TRUE;
 }
 
-/* Has the pages of some bytes watched by one user more, or less. */
-static int change(uint64_t at, uint64_t bytes, int by) {
+/* Has a run of pages protected or opened, whose states are that already. */
+static void protect_run_locked(uint64_t first, uint64_t last, int state) {
+  if (protect_locked(first, last, state) == 0) return;
+  if (state == PROTECTED) { /* too many mappings: these are not watched */
+    for (uint64_t page = first; page <= last; page++) set_locked(find(page, 0), OPEN);
+    protect_locked(first, last, OPEN); /* a part may be protected */
+  } else {
+    for (uint64_t page = first; page <= last; page++) open_locked(find(page, 0));
+  }
+}
+
+/* Has the pages of some bytes watched by one user more, or less. While nothing is watched (stopped) users are counted, for watch_renew. */
+static void change(uint64_t at, uint64_t bytes, int by) {
   uint64_t first = at / PAGE, last = (at + bytes - 1) / PAGE, from = first;
-  if (!table || !bytes || (stopped && by > 0)) return 0;
+  int state = by > 0 ? PROTECTED : OPEN;
+  if (!bytes) return;
+  lock_pages();
   /* runs of pages that change their protection together */
   for (uint64_t page = first; page <= last + 1; page++) {
     int changes = 0;
-    if (page <= last) {
-      entry *e = find(page, 1);
-      if (e) {
-        uint32_t users = e->users;
-        if (by > 0 || users) e->users = users + (uint32_t)by;
-        e->told = 1;
-        changes = by > 0 ? e->state != PROTECTED : users == 1 && by < 0;
-        if (changes) e->state = by > 0 ? PROTECTED : OPEN;
-      }
+    entry *e = page <= last ? find(page, by > 0) : NULL;
+    if (e) {
+      uint32_t users = e->users;
+      if (by > 0 || users) e->users = users + (uint32_t)by;
+      e->told = 1;
+      if (e->state == NOT_WATCHED) set_locked(e, OPEN);
+      changes = by > 0 ? e->state == OPEN && !stopped : users == 1 && e->state == PROTECTED;
+      if (changes) set_locked(e, state);
     }
     if (changes) continue;
-    if (page > from &&
-        mprotect((void *)(from * PAGE), (page - from) * PAGE, by > 0 ? PROT_NONE : PROT_READ | PROT_WRITE) < 0) {
-      if (errno != ENOMEM) return -1;
-      for (uint64_t i = from; i < page; i++) { /* too many mappings: these are not watched, or opened with others */
-        entry *e = find(i, 0);
-        if (by < 0) open_page(e);
-        e->state = OPEN;
-      }
-    }
+    if (page > from) protect_run_locked(from, page - 1, state);
     from = page + 1;
   }
-  return 0;
+  unlock_pages();
 }
 
 /* watch_memory(address, bytes) -> whether the pages of these bytes are watched from now on */
@@ -516,22 +608,23 @@ int watch_is_on(void) { return table && !gm_forked; }
 
 int watch_is_stopped(void) { return !table || stopped; }
 
-int watch_is_own(uint64_t p, uint64_t n) {
-  return table && !stopped && n && gm_mappable((void *)(uintptr_t)p, (int64_t)n);
-}
+int watch_is_own(uint64_t p, uint64_t n) { return table && n && gm_mappable((void *)(uintptr_t)p, (int64_t)n); }
 
 int watch_begin(uint64_t p, uint64_t n) {
-  if (!table || stopped) return -1;
+  if (!table) return -1;
   watch_calls();
-  return change(p, n, 1);
+  change(p, n, 1);
+  return 0;
 }
 
 void watch_end(uint64_t p, uint64_t n) {
-  entry *e = table && p / PAGE == (p + n - 1) / PAGE ? find(p / PAGE, 0) : NULL;
-  if (e && e->users == 1 && e->view && e->eager < EAGER && e->state == PROTECTED)
-    e->users = 0;
-  else
-    change(p, n, -1);
+  if (!table) return;
+  entry *e = p / PAGE == (p + n - 1) / PAGE ? find(p / PAGE, 0) : NULL;
+  lock_pages();
+  int lingers = e && e->users == 1 && e->view && e->eager < EAGER && e->state == PROTECTED;
+  if (lingers) e->users = 0;
+  unlock_pages();
+  if (!lingers) change(p, n, -1);
 }
 
 static uint32_t views; /* how many there are: a process may have only so many mappings */
@@ -539,23 +632,24 @@ static uint32_t views; /* how many there are: a process may have only so many ma
 char *watch_view(const void *p, uint64_t n) {
   uintptr_t at = (uintptr_t)p;
   if (!table || stopped || !n || at / PAGE != (at + n - 1) / PAGE) return NULL;
-  entry *e = find(at / PAGE, 1);
-  if (!e) return NULL;
-  if (!e->view && views < MOST_VIEWS) {
-    int file;
-    int64_t offset = gm_array_place((void *)(at & ~(uintptr_t)(PAGE - 1)), PAGE, &file);
-    if (offset < 0) return NULL;
-    void *view = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, offset);
-    if (view == MAP_FAILED) return NULL;
-    views++;
-    e->view = view;
-  }
-  return e->view ? e->view + at % PAGE : NULL;
+  entry *e = find(at / PAGE, 0);
+  if (e && e->view) return e->view + at % PAGE;
+  int file;
+  int64_t offset = views < MOST_VIEWS ? gm_array_place((void *)(at & ~(uintptr_t)(PAGE - 1)), PAGE, &file) : -1;
+  if (offset < 0) return NULL;
+  lock_pages();
+  e = find(at / PAGE, 1);
+  unlock_pages();
+  void *view = e ? mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, offset) : MAP_FAILED;
+  if (view == MAP_FAILED) return NULL;
+  views++;
+  e->view = view;
+  return e->view + at % PAGE;
 }
 
 /* The page of freed memory may become another mapping. */
 static void forget(entry *e) {
-  if (!e->users && e->state == PROTECTED) open_page(e);
+  if (!e->users) open_page(e);
   e->eager = 0;
   if (!e->view) return;
   munmap(e->view, PAGE);
@@ -595,13 +689,27 @@ static PyObject *watch_mappable(ARGS) {
   return PyBool_FromLong(a[1] > 0 && watch_is_own(at, bytes) && watch_begin(at, bytes) == 0);
 }
 
+static int to_close(const entry *e) { return e && e->users && e->state == OPEN; }
+
+/* Protects a page and those around it, which may be more than there can be mappings. */
+static void close_run_locked(entry *e) {
+  if (!to_close(e)) return;
+  uint64_t first = e->page, last = e->page;
+  while (to_close(find(first - 1, 0))) first--;
+  while (to_close(find(last + 1, 0))) last++;
+  for (uint64_t page = first; page <= last; page++) set_locked(find(page, 0), PROTECTED);
+  protect_run_locked(first, last, PROTECTED);
+}
+
 /* watch_renew(): as many accesses are told as at the start; what was watched is watched again. */
 static PyObject *watch_renew(PyObject *self, PyObject *noargs) {
   left = limit;
   if (!table || !stopped) Py_RETURN_NONE;
+  lock_pages();
   stopped = 0;
-  for (uint64_t i = 0; i < TABLE; i++)
-    if (table[i].users && table[i].state == OPEN) close_page(&table[i]);
+  for (uint64_t i = 0; i < TABLE; i++) close_run_locked(&table[i]);
+  unlock_pages();
+  pending_watch();
   Py_RETURN_NONE;
 }
 
@@ -618,7 +726,7 @@ static PyObject *watched(ARGS) {
 }
 
 void watch_ends_call(void) {
-  if (opened_count) rearm();
+  if (__atomic_load_n(&opened_count, __ATOMIC_SEQ_CST)) rearm();
 }
 
 static PyObject *watch_rearm(PyObject *self, PyObject *noargs) {

@@ -17,7 +17,7 @@ void watch_calls(void);
 /* A system call on n bytes begins, which returns whether they are watched; then it tells of its access, and ends. */
 int watch_call_begins(const void *p, uint64_t n);
 void watch_call_tells(const void *p, uint64_t n, int write);
-void watch_call_ends(const void *p, uint64_t n);
+void watch_call_ends(void);
 
 /* The pages of n bytes are watched, or once less. watch_is_own reports whether these bytes can be: they lie in the arena, whose pages have
    nothing else on them. */

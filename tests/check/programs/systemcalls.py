@@ -1,6 +1,8 @@
 """Watched memory in files and sockets, and signals that come while an access is told of."""
 
+import ctypes
 import errno
+import mmap
 import os
 import signal
 import socket
@@ -261,4 +263,132 @@ def exception_of_a_signal_handler():  # check: clean n=2
     signal.signal(signal.SIGALRM, before)
     assert came == 5
     win.Fence()
+    win.Free()
+
+
+def buffers_in_one_call_behind_flushes():  # check: clean n=2
+    win, _ = _window()
+    end, start = os.pipe()
+    one, two = socket.socketpair()
+    win.Lock_all()
+    with tempfile.TemporaryFile(buffering=0) as file:
+        for call in (
+            lambda *buffers: os.writev(start, buffers),
+            lambda *buffers: os.readv(end, buffers),
+            lambda *buffers: one.sendmsg(buffers),
+            lambda *buffers: two.recvmsg_into(buffers)[0],
+            lambda *buffers: os.pwritev(file.fileno(), buffers, 8),
+            lambda *buffers: os.preadv(file.fileno(), buffers, 8),
+        ):
+            mine, more = np.arange(4.0), np.arange(4.0)
+            for _ in range(4):
+                win.Put(mine, other)
+                win.Put(more, other, 4)
+                win.Flush(other)
+            assert call(mine, more) == 64
+            assert mine[3] == more[3] == 3
+    win.Unlock_all()
+    for file in (one, two):
+        file.close()
+    os.close(start)
+    os.close(end)
+    win.Free()
+
+
+def buffers_in_one_call_before_a_flush():  # check: origin-reuse n=2
+    win, _ = _window()
+    mine, more = np.ones(4), np.ones(4)
+    end, start = os.pipe()
+    os.write(start, bytes(64))
+    win.Lock_all()
+    win.Put(mine, other)  # 1: Put
+    os.readv(end, [more, mine])  # 2: store
+    win.Unlock_all()
+    os.close(start)
+    os.close(end)
+    win.Free()
+
+
+def store_in_a_handler():  # check: origin-reuse n=2
+    win, _ = _window()
+    mine, calls = np.ones(64), []
+
+    def handle(*_):
+        mine[0] = 7.0  # 2: store
+        calls.append(1)
+
+    signal.signal(signal.SIGALRM, handle)
+    win.Lock_all()
+    if rank == 0:
+        win.Put(mine, 1)  # 1: Put
+        signal.setitimer(signal.ITIMER_REAL, 0.005)
+        while not calls:
+            mine.sum()
+    win.Unlock_all()
+    win.Free()
+
+
+def store_behind_handlers_that_load():  # check: origin-reuse n=2
+    win, _ = _window()
+    mine, calls = np.ones(64), []
+    signal.signal(signal.SIGALRM, lambda *_: calls.append(mine[3]))
+    win.Lock_all()
+    if rank == 0:
+        win.Put(mine, 1)  # 1: Put
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+        while len(calls) < 50:
+            mine.sum()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        mine[0] = 7.0  # 2: store
+    win.Unlock_all()
+    win.Free()
+
+
+def store_behind_a_fork():  # check: origin-reuse n=2
+    win, _ = _window()
+    mine = np.ones(4)
+    win.Lock_all()
+    if rank == 0:
+        win.Put(mine, 1)  # 1: Put
+        child = os.fork()
+        if child == 0:
+            mine[0] = 5.0  # of the child's own copy
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        mine[1] = 5.0  # 2: store
+    win.Unlock_all()
+    win.Free()
+
+
+# push %rdi; mov $186, %eax; syscall; mov %eax, %esi; mov $39, %eax; syscall; mov %eax, %edi; mov $14, %edx;
+# mov $234, %eax; syscall; pop %rdi; movabs $5.0, %rax; mov %rax, (%rdi); ret
+# which sends the thread SIGALRM, by tgkill, and stores
+RAISE_AND_STORE = bytes.fromhex(
+    "57b8ba0000000f0589c6b8270000000f0589c7ba0e000000b8ea0000000f055f48b80000000000001440488907c3"
+)
+
+
+def store_while_an_exception_waits():  # check: origin-reuse n=2
+    win, _ = _window()
+    mine, came = np.ones(4), 0
+
+    def late(*_):
+        raise _Late
+
+    before = signal.signal(signal.SIGALRM, late)
+    win.Lock_all()
+    with mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC) as code:
+        code.write(RAISE_AND_STORE)
+        place = ctypes.c_char.from_buffer(code)
+        store = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(ctypes.addressof(place))
+        win.Put(mine, other)  # 1: Put
+        try:
+            store(mine.ctypes.data)  # 2: store
+        except _Late:
+            came += 1
+        del place
+    assert came == 1
+    assert mine[0] == 5
+    win.Unlock_all()
+    signal.signal(signal.SIGALRM, before)
     win.Free()
