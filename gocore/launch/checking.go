@@ -211,8 +211,8 @@ func (c *checking) close() {
 // argument.
 func setCheck(o *Options, value string) error {
 	o.Check = true
-	if o.Unkind != "" {
-		return usagef("--check and --unkind are for one run each: what is late in the one would be checked in the other")
+	if strings.HasSuffix(o.Unkind, separateModel) {
+		return errCheckedCopies
 	}
 	if value == "" {
 		return nil
@@ -239,17 +239,19 @@ func setCheck(o *Options, value string) error {
 // separateModel is the word of --unkind for windows that keep a private and a public copy.
 const separateModel = "separate"
 
+var errCheckedCopies = usagef("--check and --unkind=%s are for one run each: what takes one copy into the other would be checked", separateModel)
+
 // setUnkind reads --unkind, --unkind=SEED, --unkind=separate and --unkind=SEED,separate.
 func setUnkind(o *Options, value string) error {
-	if o.Check {
-		return usagef("--check and --unkind are for one run each: what is late in the one would be checked in the other")
-	}
 	seed, model, both := strings.Cut(value, ",")
 	if seed == separateModel && !both {
 		seed, model, both = "", seed, true
 	}
 	if both && model != separateModel {
 		return usagef("--unkind=%s: expecting a seed, %s, or both with a comma between them", value, separateModel)
+	}
+	if both && o.Check {
+		return errCheckedCopies
 	}
 	if seed == "" {
 		seed = strconv.Itoa(1 + rand.IntN(999_999))

@@ -225,6 +225,35 @@ def test_what_unkind_does_not_know(mpirun, value):
     assert f"--unkind={value}: expecting a seed, separate, or both" in result.stderr
 
 
-def test_with_check(mpirun):
-    result = mpirun(1, "pass", launcher=["--check", "--unkind"], expect=2)
-    assert "--check and --unkind are for one run each" in result.stderr
+@pytest.mark.parametrize(("n", "file", "names"), [p for p in clean() if p.values[1].stem in SEPARATE])
+def test_clean_programs_that_are_checked(mpirun, n, file, names):
+    result = mpirun(n, DRIVER, str(file), *names, launcher=["--check", "--unkind=4"], timeout=60)
+    assert "mpiexec --check: nothing was found in this run" in result.stderr
+
+
+def test_races_that_are_checked(mpirun):
+    program = """
+        import numpy as np
+        from gormapy import MPI
+        world = MPI.COMM_WORLD
+        win = MPI.Win.Allocate(64, 8, comm=world)
+        part, mine = np.frombuffer(win, "f8"), np.ones(1)
+        win.Lock_all()
+        if world.rank == 0:
+            win.Put(mine, 1)
+            mine[0] = 2
+            win.Flush(1)
+        world.Barrier()
+        print(world.rank, part[0])
+        win.Unlock_all()
+        win.Free()
+    """
+    result = mpirun(2, program, launcher=["--unkind", "--check"], expect=1)
+    assert "found origin-reuse" in result.stderr and "mpiexec --check: 1 finding" in result.stderr
+    assert "1 2.0" in result.lines  # the Put has been late
+
+
+@pytest.mark.parametrize("options", [["--check", "--unkind=separate"], ["--unkind=3,separate", "--check"]])
+def test_two_copies_are_not_checked(mpirun, options):
+    result = mpirun(1, "pass", launcher=options, expect=2)
+    assert "--check and --unkind=separate are for one run each" in result.stderr

@@ -59,11 +59,12 @@ def _begin():
         from gormapy.trace import recording
 
         recording.join_job()
+    checked = "GORMAPY_JOB_CHECK" in os.environ
     if os.environ.get("GORMAPY_UNKIND"):
         from gormapy.check import unkind
 
-        unkind.install(os.environ["GORMAPY_UNKIND"], core.CommRank(1))
-    if "GORMAPY_JOB_CHECK" in os.environ:
+        unkind.install(os.environ["GORMAPY_UNKIND"], core.CommRank(1), checked)
+    if checked:
         from gormapy import check as checking
 
         checking.join_job()

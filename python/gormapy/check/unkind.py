@@ -11,14 +11,18 @@ Shared memory is kind: a Put is over when its call returns. A program that relie
 
 The order follows from a seed, so that a run that fails can be had again. Arguments are checked when an operation is
 called, but what only the target knows, such as whether a place is in its part, when it is done.
+
+With ``--check`` the checker is told of the calls as the program makes them. Then Lock, Start and standard sends are as
+they are: the checker learns from the ends of these calls which of two locks came first, and when a message was sent.
 """
 
 import ctypes
+import functools
 import random
 import threading
 import time
 
-from .wrapping import replace
+from .wrapping import Layer, replace
 
 _LOCAL = ("Flush_local", "Flush_local_all")
 _COMPLETING = {"Flush": 1, "Flush_all": 0, "Unlock": 1, "Unlock_all": 0, "Fence": 0, "Complete": 0, "Free": 0}
@@ -35,6 +39,7 @@ _pauses = 0
 _windows = {}  # handle -> _Late
 _requests = {}  # id of a request -> (the request, its window, its operation)
 _changing = threading.RLock()
+_replace = functools.partial(replace, layer=Layer())  # the checker may stand before it
 
 
 class _Late:
@@ -280,32 +285,36 @@ def _instead(other):
     return lambda method: other
 
 
-def install(setting, rank):
-    """Replace the methods of Win, Request and Comm; `setting` is SEED, or SEED,separate."""
+def install(setting, rank, checked):
+    """Replace the methods of Win, Request and Comm; `setting` is SEED, or SEED,separate; checked: with ``--check``."""
     from gormapy import MPI
 
     from . import copies
 
     seed, _, model = setting.partition(",")
-    if model == "separate":
-        copies.install()
-    elif model:
+    if model not in ("", "separate"):
         raise ValueError(f"GORMAPY_UNKIND: expecting a seed, or SEED,separate; got {setting!r}")
+    if model and checked:
+        raise ValueError(f"GORMAPY_UNKIND={setting}: windows with two copies can't be checked; the seed alone can")
+    if model:
+        copies.install()
     _order.seed(f"{seed} {rank}")
     for name in (*_OPERATIONS, "Rput", "Flush"):
         _originals[name] = getattr(MPI.Win, name)
     for name in _OPERATIONS:
-        replace(MPI.Win, name, _operation(name))
+        _replace(MPI.Win, name, _operation(name))
     for name in ("Rput", "Rget", "Raccumulate", "Rget_accumulate"):
-        replace(MPI.Win, name, _requested(name))
+        _replace(MPI.Win, name, _requested(name))
     for name, has_rank in _COMPLETING.items():
-        replace(MPI.Win, name, _completing(name, has_rank))
-    replace(MPI.Win, "Lock", _locking)
-    replace(MPI.Win, "Start", _starting)
+        _replace(MPI.Win, name, _completing(name, has_rank))
     for name in ("Wait", "Test", "wait", "test"):
-        replace(MPI.Request, name, _waiting_one)
+        _replace(MPI.Request, name, _waiting_one)
     for name in ("Waitany", "Testany", "Waitall", "Testall", "Waitsome", "Testsome"):
-        replace(MPI.Request, name, _waiting)
-        replace(MPI.Request, name.lower(), _waiting)
+        _replace(MPI.Request, name, _waiting)
+        _replace(MPI.Request, name.lower(), _waiting)
+    if checked:
+        return
+    _replace(MPI.Win, "Lock", _locking)
+    _replace(MPI.Win, "Start", _starting)
     for name, synchronous in _SENDS.items():
-        replace(MPI.Comm, name, _instead(getattr(MPI.Comm, synchronous)))
+        _replace(MPI.Comm, name, _instead(getattr(MPI.Comm, synchronous)))

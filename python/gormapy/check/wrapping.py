@@ -11,49 +11,54 @@ event = fast.check_event
 numbers = iter(fast.check_number, 0)  # of operations and requests
 
 
-class _Inside(threading.local):
+class Layer(threading.local):
+    """What stands before methods, at most once before each; depth: whether this thread is in one of them."""
+
     depth = 0
 
 
-# Whether this thread is inside a method that is told of: what that calls is its own affair.
-inside = _Inside()
+# The checker. What a method that is told of calls is its own affair.
+inside = Layer()
 
 
-def replace(cls, name, make):
+def replace(cls, name, make, layer=inside):
     """Replace a method by what `make` returns for it."""
     member = vars(cls).get(name)
-    if isinstance(member, classmethod) and hasattr(member.__func__, "is_told"):
-        return
     if isinstance(member, classmethod):
-        setattr(cls, name, classmethod(wrapped(member.__func__, make(member.__func__))))
+        function = member.__func__
+        if getattr(function, "layer", None) is not layer:
+            setattr(cls, name, classmethod(wrapped(function, make(function), layer)))
         return
     method = getattr(cls, name, None)
-    if method is None or hasattr(method, "is_told"):
+    before = getattr(method, "layer", None)
+    if method is None or before is layer:
         return
     if member is None and getattr(method, "__self__", None) is cls:  # a class method of the extension
         function = lambda klass, *args, **kwargs: method(*args, **kwargs)  # noqa: E731
         function.__name__ = name
-        setattr(cls, name, classmethod(wrapped(function, make(function))))
+        setattr(cls, name, classmethod(wrapped(function, make(function), layer)))
         return
-    call = wrapped(method, make(method))
-    setattr(cls, name, fast.check_method(name, call) if cls.__name__ == "Win" else call)
+    call = wrapped(method, make(method), layer)
+    # the extension's way past these methods would go past another layer, too
+    direct = cls.__name__ == "Win" and layer is inside and before is None
+    setattr(cls, name, fast.check_method(name, call) if direct else call)
 
 
-def wrapped(method, told):
+def wrapped(method, told, layer=inside):
     """Return what stands in a method's place: `told`, or `method` for what other methods call."""
 
     @functools.wraps(method)
     def call(*args, **kwargs):
-        if inside.depth:
+        if layer.depth:
             return method(*args, **kwargs)
-        inside.depth = 1
+        layer.depth = 1
         try:
             return told(*args, **kwargs)
         finally:
-            inside.depth = 0
+            layer.depth = 0
             fast.watch_rearm()
 
-    call.is_told = True
+    call.layer = layer
     return call
 
 
