@@ -85,3 +85,7 @@ def test_collectives_that_python_packs(ranks, call, way):
 def test_long_collectives(ranks, n, call):
     """The rank whose memory faults is told, though others copy from there, and so is one that needs its data."""
     ranks(n, program.long_collectives, call)
+
+
+def test_memory_that_comes_and_goes(ranks):
+    ranks(2, program.memory_that_comes_and_goes, env={"GORMAPY_FABRIC": "tcp"})

@@ -226,12 +226,14 @@ func (p *pair) place(sink fabric.Sink, size int) {
 	copy(p.scratch[:size], body)
 }
 
-// divert makes the rest of a long payload go to memory of the transport, because
-// the memory that Place returned can't be written to. The sink meets the same
-// fault when the payload is delivered.
+// divert makes a long payload go to memory of the transport, because the memory that Place returned
+// can't be written to. The sink meets the same fault when the payload is delivered, unless the memory
+// is there again by then: so the payload is kept whole, if what has arrived can be read.
 func (p *pair) divert() {
-	p.into, p.scratch = nil, p.t.takeScratch()
-	clear(p.scratch[:p.size])
+	if !p.takeBack() {
+		p.into, p.scratch = nil, p.t.takeScratch()
+		clear(p.scratch[:p.size])
+	}
 }
 
 // takeBack is divert with what has arrived. It reports whether that could be read.

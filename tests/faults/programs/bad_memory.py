@@ -254,3 +254,48 @@ def long_collectives(call):
             LONG[call](good, into)  # the same again
             receives = rank != 1 if call == "Bcast" else rank == 1 or call not in ("Gather", "Reduce")
             assert into.any() == receives
+
+
+def memory_that_comes_and_goes():
+    """All that a Put over a network writes is there if it has no error, though a part of the memory faults now and then."""
+    pages = 250
+    mine = protected(pages)
+    protect(mine, False)
+    some = mine[200 * PAGE // 8 : 210 * PAGE // 8]
+    win = MPI.Win.Create(mine, 8, comm=world)
+    puts = threading.Event()
+
+    def toggle():
+        while not puts.is_set():
+            protect(some)
+            time.sleep(0.00005)
+            protect(some, False)
+            time.sleep(0.0002)
+
+    thread = threading.Thread(target=toggle)
+    if rank == 1:
+        thread.start()
+    for turn in range(1, 201):
+        win.Lock_all()
+        error = None
+        if rank == 0:
+            try:
+                win.Put(np.full(len(mine), turn), 1)
+                win.Flush(1)
+            except MPI.Exception as e:
+                error = e.Get_error_class()
+        try:
+            win.Unlock_all()
+        except MPI.Exception as e:
+            error = e.Get_error_class()
+        error = world.bcast(error)
+        assert error in (None, MPI.ERR_BUFFER), error
+        if rank == 1 and error is None:
+            around = np.concatenate((mine[: 200 * PAGE // 8], mine[210 * PAGE // 8 :]))
+            assert (around == turn).all(), (turn, np.flatnonzero(around != turn))
+        world.Barrier()
+    puts.set()
+    if rank == 1:
+        thread.join()
+        assert (mine == 200).all() or error
+    win.Free()
