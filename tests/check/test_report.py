@@ -258,3 +258,23 @@ def test_report_in_the_documentation(mpirun, tmp_path, monkeypatch):
     file.write_text(program)
     said = mpirun(2, file, launcher=["--check"], expect=1).stderr
     assert said.replace(str(file), "race.py").strip() == shown.split("\n", 1)[1].strip()
+
+
+def test_attached_memory_over_a_network(mpirun):
+    program = """
+        import numpy as np
+        from gormapy import MPI
+        world = MPI.COMM_WORLD
+        mine, there = np.zeros(1_000_000), np.zeros(1, "l")
+        win = MPI.Win.Create_dynamic(comm=world)
+        win.Attach(mine)
+        world.Sendrecv(np.full(1, MPI.Get_address(mine)), 1 - world.rank, recvbuf=there)
+        win.Lock_all()
+        win.Put(np.ones(len(mine)), 1 - world.rank, int(there[0]))
+        win.Unlock_all()
+        world.Barrier()
+        assert mine.all()
+        win.Detach(mine)
+        win.Free()
+    """
+    mpirun(2, program, launcher=["--check"], env={"GORMAPY_FABRIC": "tcp"})

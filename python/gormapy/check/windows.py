@@ -142,8 +142,9 @@ def _attaching(call, attached):
                 raise
             if address and attached:
                 event(kinds.ATTACH, site, None, self._h, address, nbytes, 1)
-                if accesses.watch_own(address, nbytes):
-                    windows[self._h].watched.append((address, nbytes))
+                known = windows[self._h]
+                if known.near and accesses.watch_own(address, nbytes):
+                    known.watched.append((address, nbytes))
 
         return told
 
