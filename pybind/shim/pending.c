@@ -20,7 +20,7 @@ typedef struct {
 
 struct pending {
   int64_t win, ranks, *rank; /* the ranks in COMM_WORLD of the window's ranks */
-  int near;                  /* no rank is behind the network, whose system calls can't use watched memory */
+  int near;                  /* no rank is behind libfabric, whose system calls can't use watched memory */
   Py_ssize_t count, room;
   operation *operations;
 };

@@ -17,7 +17,7 @@ class Known:
         self.ranks = ranks
         self.awaited = []  # fetched values: (number, target, address, datatype, value that is swapped)
         self.watched = []  # (address, bytes)
-        self.near = near  # all ranks are reached without the network, whose system calls can't use watched memory
+        self.near = near  # no rank is behind libfabric, whose system calls can't use watched memory
         fast.pending_open(handle, near, *ranks)
 
     def close(self):

@@ -11,7 +11,7 @@ from .wrapping import event, misuse, replace, wrapped
 
 _MOST_RETIRED = 64 << 20  # bytes
 
-_near = {}  # rank of COMM_WORLD -> whether it is reached without the network
+_near = {}  # rank of COMM_WORLD -> whether it is reached by what can use watched memory: see Known.near
 _retired = []  # memory of windows that are freed: what the program still does to it is an error
 _retired_bytes = 0
 
@@ -47,7 +47,7 @@ def _creating(call):
 
 def _is_near(rank):
     if rank not in _near:
-        _near[rank] = json.loads(core.PeerInfo(rank)).get("transport") in ("self", "shm")
+        _near[rank] = json.loads(core.PeerInfo(rank)).get("transport") in ("self", "shm", "tcp")
     return _near[rank]
 
 
