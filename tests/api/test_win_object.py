@@ -44,6 +44,7 @@ def test_memory_that_is_shown_is_not_used_again(ranks, n):
     ranks(n, program.memory_that_is_shown_is_not_used_again)
 
 
+@pytest.mark.one_node("the window is of shared memory")
 @pytest.mark.parametrize("n", [2, 3])
 def test_a_child_keeps_the_old_window(mpirun, n):
     mpirun(n, program.a_child_keeps_the_old_window)
