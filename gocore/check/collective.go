@@ -61,12 +61,12 @@ func (c *Checker) mismatch(t *thread, x *collective, name string, root int, at *
 		}
 		return fmt.Sprintf("%s with root %d", name, root)
 	}
-	one, other, said, against := t, c.anyThread(x.first), say(name, root), say(x.name, x.root)
+	one, other, said, against := t, c.ranks[x.first], say(name, root), say(x.name, x.root)
 	second := x.sites[x.first]
-	if other != nil && other.number > one.number { // so that it is the same whichever came first
-		one, other, said, against, at, second = other, one, against, said, second, at
+	if by := c.anyThread(x.first); by != nil && by.number > one.number { // so that it is the same whichever came first
+		one, other, said, against, at, second = by, t.rank, against, said, second, at
 	}
-	c.found(CollectiveMismatch, one, at, second, c.ranks[other.number], nil,
+	c.found(CollectiveMismatch, one, at, second, other, nil,
 		fmt.Sprintf("rank %d calls %s, where rank %d calls %s", one.number, said, other.number, against))
 }
 

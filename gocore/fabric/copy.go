@@ -26,6 +26,10 @@ func Copy(dst, src unsafe.Pointer, n int) {
 
 const pageSize = 4096
 
+// MostProbes is how often a system call is made again that could not access memory, after a Probe of it: memory that
+// mpiexec --check watches is opened by that, and protected again when another thread's call ends.
+const MostProbes = 100
+
 // Probe reads a byte of each page of n bytes of foreign memory. Memory that
 // faults then does so here, where Go turns the fault into a panic, and not in C,
 // or in the kernel when it has taken half of the memory.

@@ -2,13 +2,14 @@ package mpiio
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
 	"gormapy/gocore/sys"
 )
 
@@ -77,27 +78,15 @@ func again(f func() error) error {
 	}
 }
 
-// mostOpened is how often a call is made again for memory that is watched: other threads may have it protected again.
-const mostOpened = 100
-
 // opened reports whether memory that a system call could not access is accessible now: mpiexec --check protects memory that it
 // watches, and opens it for accesses of the runtime.
 func opened(b []byte, err error, times *int) bool {
-	if err != unix.EFAULT || *times == mostOpened {
+	if err != unix.EFAULT || *times == fabric.MostProbes {
 		return false
 	}
 	*times++
-	return sys.Touch(func() {
-		var sum byte
-		for i := 0; i < len(b); i += os.Getpagesize() {
-			sum += b[i]
-		}
-		touched.Store(uint32(sum + b[len(b)-1]))
-	}) == nil
+	return sys.Touch(func() { fabric.Probe(unsafe.Pointer(unsafe.SliceData(b)), len(b)) }) == nil
 }
-
-// touched has what is loaded for nothing, so that it is loaded.
-var touched atomic.Uint32
 
 // writeAt writes all of b at off.
 func writeAt(fd int, b []byte, off int64) error {

@@ -154,10 +154,6 @@ func (p *pair) sendLong(h *fabric.Header, payload []byte) error {
 	return p.send(h, payload)
 }
 
-// mostProbes is how often a payload is sent again that could not be read: memory that mpiexec --check watches is opened by a
-// probe, and protected again when another thread's call ends.
-const mostProbes = 100
-
 // send sends a frame on this lane, which is open, under mu.
 func (p *pair) send(h *fabric.Header, payload []byte) error {
 	if p.waiting() {
@@ -171,7 +167,7 @@ func (p *pair) send(h *fabric.Header, payload []byte) error {
 		fabric.Probe(unsafe.Pointer(unsafe.SliceData(payload)), len(payload))
 	}
 	n, errno := p.write(h, payload, total)
-	for times := 0; errno == unix.EFAULT && times < mostProbes; times++ {
+	for times := 0; errno == unix.EFAULT && times < fabric.MostProbes; times++ {
 		fabric.Probe(unsafe.Pointer(unsafe.SliceData(payload)), len(payload))
 		n, errno = p.write(h, payload, total)
 	}
