@@ -1,5 +1,5 @@
 /* Watching loads and stores of the program. The pages of buffers of pending operations and of windows are protected, so that each access
-   faults. What happens then:
+   faults (pages.c). What happens then:
 
    1. on_fault (guard.c) asks watch_fault. It finds the page in the table. If the instruction is of the runtime (of this object, of a guarded
       copy, of a thread that Python does not know), it opens the page and lets the instruction go on; rearm protects such pages again when the call
@@ -19,10 +19,6 @@
    protected. If the program accesses the page before, or the runtime does so several times, it is opened, and from then on with each
    completion (eager).
 
-   The table of pages only grows, up to three quarters: further memory is not watched. It is read without a lock. A page's state and its
-   protection are changed together, under a spin lock (lock_pages), by a thread with the GIL or by one in watch_fault: if they differed, a
-   thread would fault for ever on a page that is said to be open. Who has the lock accesses no watched memory.
-
    Python may run code of the program in the hook: signal handlers, and finalizers. What this accesses is told of likewise, the hook is called
    in the hook, but for NESTED times.
 
@@ -35,11 +31,11 @@
 #include "check.h"
 #include "displaced.h"
 #include "operand.h"
+#include "pages.h"
 #include "pending.h"
 #include "_cgo_export.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -49,38 +45,11 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-enum { PAGE = 4096, TABLE = 1 << 20, OPENED = 1 << 14, STEPPED = 16, MOST_VIEWS = 4096, EAGER = 4 };
-enum { NESTED = 4 };
-enum { MOST_PAGES = TABLE / 4 * 3 };
-enum { NOT_WATCHED, PROTECTED, OPEN }; /* states of a page */
+enum { STEPPED = 16, NESTED = 4 };
 
-typedef struct {
-  uint64_t page; /* its number, 0 for a free entry */
-  uint32_t users;
-  uint8_t state, told; /* told: the checker may know of accesses */
-  uint8_t eager;       /* how often an access has opened the page while nobody used it; EAGER: no more */
-  char *view;          /* the page, mapped again; NULL: it is not */
-} entry;
-
-static entry *table;
-static uint32_t table_pages;
 static PyObject *hook, *gone;
-static int stopped;
 static struct sigaction trap_before;
 uint64_t gm_watch_mask __attribute__((visibility("hidden")));
-
-/* Pages to protect again. Changed under the lock. */
-static entry *opened[OPENED];
-static uint32_t opened_count;
-
-static uint32_t page_lock;
-
-/* A forked child has no other threads, one of which may have had the lock. */
-static void lock_pages(void) {
-  while (!gm_forked && __atomic_exchange_n(&page_lock, 1, __ATOMIC_ACQUIRE)) sched_yield();
-}
-
-static void unlock_pages(void) { __atomic_store_n(&page_lock, 0, __ATOMIC_RELEASE); }
 
 extern __thread void *gm_guard_sp __attribute__((visibility("hidden"), tls_model("initial-exec")));
 
@@ -88,7 +57,7 @@ static __thread struct {
   uintptr_t pc, next, fault; /* next: behind the instruction of which a copy is executed */
   operand_bytes o;
   int write, inside, opened, stepping, first, pages; /* inside: so many hooks; opened: by the last of them */
-  entry *page[STEPPED];
+  page *page[STEPPED];
 } mine __attribute__((tls_model("initial-exec")));
 
 /* On the thread's stack is an address, 128 bytes (the red zone) below where the stack was: that of the instruction that has faulted, for
@@ -126,123 +95,28 @@ extern void gm_watch_landing(void), gm_watch_after(void);
 SAVING_REGISTERS("gm_watch_landing", "gm_watch_hook");
 SAVING_REGISTERS("gm_watch_after", "gm_watch_close");
 
-/* add: the lock is held. */
-static entry *find(uint64_t page, int add) {
-  for (uint64_t i = page * 0x9e3779b97f4a7c15u >> 44;; i = (i + 1) & (TABLE - 1)) {
-    uint64_t there = __atomic_load_n(&table[i].page, __ATOMIC_ACQUIRE);
-    if (there == page) return &table[i];
-    if (there == 0) {
-      if (!add || table_pages == MOST_PAGES) return NULL;
-      table_pages++;
-      __atomic_store_n(&table[i].page, page, __ATOMIC_RELEASE);
-      return &table[i];
-    }
-  }
-}
-
-/* The functions named _locked are called with the lock held. */
-
-static void set_locked(entry *e, int state) { __atomic_store_n(&e->state, (uint8_t)state, __ATOMIC_SEQ_CST); }
-
-static int protect_locked(uint64_t first, uint64_t last, int state) {
-  return mprotect((void *)(first * PAGE), (last - first + 1) * PAGE,
-                  state == PROTECTED ? PROT_NONE : PROT_READ | PROT_WRITE);
-}
-
-static void note_locked(entry *e) {
-  if (opened_count < OPENED) opened[opened_count++] = e;
-}
-
-/* Opens a page and those around it that are protected. note: all but that page are to be protected again. */
-static void open_run_locked(entry *e, int note) {
-  uint64_t first = e->page, last = e->page;
-  for (entry *next; (next = find(first - 1, 0)) && next->state == PROTECTED; first--) continue;
-  for (entry *next; (next = find(last + 1, 0)) && next->state == PROTECTED; last++) continue;
-  for (uint64_t page = first; page <= last; page++) {
-    entry *next = find(page, 0);
-    set_locked(next, OPEN);
-    if (note && next != e) note_locked(next);
-  }
-  protect_locked(first, last, OPEN);
-}
-
-/* A process may have only so many mappings (vm.max_map_count), and a page that is opened among protected ones makes two more: then all of
-   those are opened. */
-static void open_locked(entry *e) {
-  set_locked(e, OPEN);
-  if (protect_locked(e->page, e->page, OPEN) < 0) open_run_locked(e, 1);
-}
-
-static void close_locked(entry *e) {
-  if (!e->users || e->state != OPEN || stopped) return;
-  set_locked(e, PROTECTED);
-  if (protect_locked(e->page, e->page, PROTECTED) < 0) set_locked(e, OPEN); /* too many mappings: not watched */
-}
-
-static void open_page(entry *e) {
-  lock_pages();
-  if (e->state == PROTECTED) open_locked(e);
-  unlock_pages();
-}
-
-static void close_page(entry *e) {
-  lock_pages();
-  close_locked(e);
-  unlock_pages();
-}
-
-static void open_until_rearm(entry *e) {
-  lock_pages();
-  if (e->state == PROTECTED) {
-    note_locked(e);
-    open_locked(e);
-  }
-  unlock_pages();
-}
-
-/* Opens a page that nobody uses, after an access of the program or of the runtime. */
-static void open_unused(entry *e, int program) {
-  lock_pages();
-  if (e->state == PROTECTED && !e->users) {
-    if (e->eager < EAGER) e->eager = program ? EAGER : e->eager + 1;
-    open_locked(e);
-  }
-  unlock_pages();
-}
-
-static uint32_t in_calls; /* system calls that use what is open */
-
-static void rearm(void) {
-  if (__atomic_load_n(&in_calls, __ATOMIC_SEQ_CST)) return;
-  lock_pages();
-  for (uint32_t i = 0; i < opened_count; i++) close_locked(opened[i]);
-  __atomic_store_n(&opened_count, 0, __ATOMIC_SEQ_CST);
-  unlock_pages();
-}
-
 int watch_fault(siginfo_t *info, void *context, int in_object) {
   uintptr_t address = (uintptr_t)info->si_addr;
-  if (!table || info->si_code != SEGV_ACCERR) return 0;
-  entry *e = find(address / PAGE, 0);
-  if (!e || e->state == NOT_WATCHED) return 0;
-  if (e->state == OPEN) return 1; /* another thread has opened it */
+  page *p = info->si_code == SEGV_ACCERR ? page_numbered(address / PAGE) : NULL;
+  if (!p || p->state == NOT_WATCHED) return 0;
+  if (p->state == OPEN) return 1; /* another thread has opened it */
   int program = !(in_object || gm_guard_sp || mine.inside == NESTED || gm_forked) && PyGILState_GetThisThreadState();
-  if (!e->users) {
-    open_unused(e, program);
+  if (!p->users) {
+    page_open_unused(p, program);
     return 1;
   }
   if (!program) {
     mine.opened |= mine.inside == NESTED;
-    open_until_rearm(e);
+    page_open_until_rearm(p);
     return 1;
   }
   ucontext_t *c = context;
   if (mine.stepping) { /* the other page of an operand */
     if (mine.pages < STEPPED) {
-      mine.page[mine.pages++] = e;
-      open_page(e);
+      mine.page[mine.pages++] = p;
+      page_open(p);
     } else {
-      open_until_rearm(e);
+      page_open_until_rearm(p);
     }
     return 1;
   }
@@ -327,23 +201,16 @@ static uint32_t number_of_line(uintptr_t at, int write) {
 
 static int64_t limit, left; /* how many accesses are told */
 
-static void stop(void) {
-  lock_pages();
-  stopped = 1;
-  for (uint64_t i = 0; i < TABLE; i++)
-    if (table[i].state == PROTECTED) open_run_locked(&table[i], 0);
-  unlock_pages();
-}
-
 /* Tells the checker of an access. Returns whether the next one is to be told, too. */
 static int tell(uintptr_t at, const operand_bytes *o, int write) {
   uint32_t site = check_here(write ? CHECK_STORE : CHECK_LOAD);
   if (!site) site = number_of_line(at, write);
   int64_t words[] = {write, (int64_t)at, (int64_t)o->count, (int64_t)o->bytes,
                      (int64_t)(o->stride ? o->stride : o->bytes)};
-  if (!stopped) check_write(CHECK_ACCESS, site, words, 5);
-  if (stopped || --left > 0) return !stopped;
-  stop();
+  if (pages_are_stopped()) return 0;
+  check_write(CHECK_ACCESS, site, words, 5);
+  if (--left > 0) return 1;
+  pages_stop();
   check_write(CHECK_LIMIT, 0, &limit, 1);
   return 0;
 }
@@ -351,40 +218,40 @@ static int tell(uintptr_t at, const operand_bytes *o, int write) {
 /* Whether an access to these bytes is to be told. It opens pages that nobody uses. */
 static int is_protected(uintptr_t at, uint64_t bytes) {
   int yes = 0;
-  for (uint64_t page = at / PAGE; page <= (at + bytes - 1) / PAGE; page++) {
-    entry *e = find(page, 0);
-    if (!e || e->state != PROTECTED) continue;
-    if (e->users)
+  for (uint64_t i = at / PAGE; i <= (at + bytes - 1) / PAGE; i++) {
+    page *p = page_numbered(i);
+    if (!p || p->state != PROTECTED) continue;
+    if (p->users)
       yes = 1;
     else
-      open_unused(e, 1);
+      page_open_unused(p, 1);
   }
   return yes;
 }
 
 static void open_pages(uintptr_t at, uint64_t bytes, int step) {
-  for (uint64_t page = at / PAGE; page <= (at + bytes - 1) / PAGE; page++) {
-    entry *e = find(page, 0);
-    if (!e || e->state != PROTECTED) continue;
+  for (uint64_t i = at / PAGE; i <= (at + bytes - 1) / PAGE; i++) {
+    page *p = page_numbered(i);
+    if (!p || p->state != PROTECTED) continue;
     if (step && mine.pages < STEPPED) {
-      mine.page[mine.pages++] = e;
-      open_page(e);
+      mine.page[mine.pages++] = p;
+      page_open(p);
     } else {
-      open_until_rearm(e);
+      page_open_until_rearm(p);
     }
   }
 }
 
 static void close_pages(uintptr_t at, uint64_t bytes) {
-  for (uint64_t page = at / PAGE; page <= (at + bytes - 1) / PAGE; page++) {
-    entry *e = find(page, 0);
-    if (e) close_page(e);
+  for (uint64_t i = at / PAGE; i <= (at + bytes - 1) / PAGE; i++) {
+    page *p = page_numbered(i);
+    if (p) page_close(p);
   }
 }
 
 int watch_call_begins(const void *p, uint64_t n) {
-  if (!table || !n || mine.inside == NESTED || gm_forked || !is_protected((uintptr_t)p, n)) return 0;
-  __atomic_fetch_add(&in_calls, 1, __ATOMIC_SEQ_CST);
+  if (!n || mine.inside == NESTED || gm_forked || !is_protected((uintptr_t)p, n)) return 0;
+  pages_hold();
   open_pages((uintptr_t)p, n, 0);
   return 1;
 }
@@ -406,7 +273,7 @@ void watch_call_tells(const void *p, uint64_t n, int write) {
 
 void watch_call_ends(void) {
   int error = errno;
-  if (__atomic_fetch_sub(&in_calls, 1, __ATOMIC_SEQ_CST) == 1) rearm(); /* a call may have had several buffers */
+  pages_release();
   errno = error;
 }
 
@@ -465,7 +332,7 @@ __attribute__((visibility("hidden"), used)) int gm_watch_hook(uint64_t *saved) {
   }
   raise_kept(&raised);
   PyErr_Restore(type, value, traceback);
-  if (mine.opened) rearm();
+  if (mine.opened) pages_rearm();
   mine.pages = 0;
   if (o.repeated) {
     open_pages(o.at, o.bytes, 0);
@@ -494,7 +361,7 @@ __attribute__((visibility("hidden"), used)) int gm_watch_hook(uint64_t *saved) {
 /* Protects what has been opened for an instruction. */
 static void stepped(void) {
   mine.stepping = 0;
-  for (int i = 0; i < mine.pages; i++) close_page(mine.page[i]);
+  for (int i = 0; i < mine.pages; i++) page_close(mine.page[i]);
   mine.pages = 0;
 }
 
@@ -534,7 +401,7 @@ static PyObject *watch_start(PyObject *self, PyObject *arguments) {
   PyObject *function, *second;
   long long most;
   if (!PyArg_ParseTuple(arguments, "OOL", &function, &second, &most)) return NULL;
-  if (table) Py_RETURN_TRUE;
+  if (pages_are_set_up()) Py_RETURN_TRUE;
   if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) Py_RETURN_FALSE;
   __asm__("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
   gm_watch_mask = a & 0xe7; /* x87, SSE, AVX, AVX-512 */
@@ -543,50 +410,11 @@ static PyObject *watch_start(PyObject *self, PyObject *arguments) {
   sigemptyset(&ours.sa_mask);
   if (sigaction(SIGTRAP, &ours, &trap_before) < 0) return PyErr_SetFromErrno(PyExc_OSError);
   displaced_setup(gm_watch_after);
-  void *memory =
-      mmap(NULL, TABLE * sizeof(entry), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return PyErr_NoMemory();
   Py_INCREF(function);
   Py_INCREF(second);
   hook = function, gone = second, limit = left = most;
-  __atomic_store_n(&table, memory, __ATOMIC_SEQ_CST);
+  if (pages_setup() < 0) return PyErr_NoMemory();
   Py_RETURN_TRUE;
-}
-
-/* Has a run of pages protected or opened, whose states are that already. */
-static void protect_run_locked(uint64_t first, uint64_t last, int state) {
-  if (protect_locked(first, last, state) == 0) return;
-  if (state == PROTECTED) { /* too many mappings: these are not watched */
-    for (uint64_t page = first; page <= last; page++) set_locked(find(page, 0), OPEN);
-    protect_locked(first, last, OPEN); /* a part may be protected */
-  } else {
-    for (uint64_t page = first; page <= last; page++) open_locked(find(page, 0));
-  }
-}
-
-/* Has the pages of some bytes watched by one user more, or less. While nothing is watched (stopped) users are counted, for watch_renew. */
-static void change(uint64_t at, uint64_t bytes, int by) {
-  uint64_t first = at / PAGE, last = (at + bytes - 1) / PAGE, from = first;
-  int state = by > 0 ? PROTECTED : OPEN;
-  if (!bytes) return;
-  lock_pages();
-  /* runs of pages that change their protection together */
-  for (uint64_t page = first; page <= last + 1; page++) {
-    int changes = 0;
-    entry *e = page <= last ? find(page, by > 0) : NULL;
-    if (e) {
-      uint32_t users = e->users;
-      if (by > 0 || users) e->users = users + (uint32_t)by;
-      e->told = 1;
-      if (e->state == NOT_WATCHED) set_locked(e, OPEN);
-      changes = by > 0 ? e->state == OPEN && !stopped : users == 1 && e->state == PROTECTED;
-      if (changes) set_locked(e, state);
-    }
-    if (changes) continue;
-    if (page > from) protect_run_locked(from, page - 1, state);
-    from = page + 1;
-  }
-  unlock_pages();
 }
 
 /* watch_memory(address, bytes) -> whether the pages of these bytes are watched from now on */
@@ -604,68 +432,42 @@ static PyObject *unwatch_memory(ARGS) {
   Py_RETURN_NONE;
 }
 
-int watch_is_on(void) { return table && !gm_forked; }
+int watch_is_on(void) { return pages_are_set_up() && !gm_forked; }
 
-int watch_is_stopped(void) { return !table || stopped; }
+int watch_is_stopped(void) { return !pages_are_set_up() || pages_are_stopped(); }
 
-int watch_is_own(uint64_t p, uint64_t n) { return table && n && gm_mappable((void *)(uintptr_t)p, (int64_t)n); }
+int watch_is_own(uint64_t p, uint64_t n) {
+  return pages_are_set_up() && n && gm_mappable((void *)(uintptr_t)p, (int64_t)n);
+}
 
 int watch_begin(uint64_t p, uint64_t n) {
-  if (!table) return -1;
+  if (!pages_are_set_up() || !n) return -1;
   watch_calls();
-  change(p, n, 1);
+  pages_change(p, n, 1);
   return 0;
 }
 
 void watch_end(uint64_t p, uint64_t n) {
-  if (!table) return;
-  entry *e = p / PAGE == (p + n - 1) / PAGE ? find(p / PAGE, 0) : NULL;
-  lock_pages();
-  int lingers = e && e->users == 1 && e->view && e->eager < EAGER && e->state == PROTECTED;
-  if (lingers) e->users = 0;
-  unlock_pages();
-  if (!lingers) change(p, n, -1);
+  if (!pages_are_set_up() || !n) return;
+  page *alone = p / PAGE == (p + n - 1) / PAGE ? page_numbered(p / PAGE) : NULL;
+  if (!alone || !page_lingers(alone)) pages_change(p, n, -1);
 }
-
-static uint32_t views; /* how many there are: a process may have only so many mappings */
 
 char *watch_view(const void *p, uint64_t n) {
   uintptr_t at = (uintptr_t)p;
-  if (!table || stopped || !n || at / PAGE != (at + n - 1) / PAGE) return NULL;
-  entry *e = find(at / PAGE, 0);
-  if (e && e->view) return e->view + at % PAGE;
-  int file;
-  int64_t offset = views < MOST_VIEWS ? gm_array_place((void *)(at & ~(uintptr_t)(PAGE - 1)), PAGE, &file) : -1;
-  if (offset < 0) return NULL;
-  lock_pages();
-  e = find(at / PAGE, 1);
-  unlock_pages();
-  void *view = e ? mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, offset) : MAP_FAILED;
-  if (view == MAP_FAILED) return NULL;
-  views++;
-  e->view = view;
-  return e->view + at % PAGE;
-}
-
-/* The page of freed memory may become another mapping. */
-static void forget(entry *e) {
-  if (!e->users) open_page(e);
-  e->eager = 0;
-  if (!e->view) return;
-  munmap(e->view, PAGE);
-  e->view = NULL;
-  views--;
+  if (watch_is_stopped() || !n || at / PAGE != (at + n - 1) / PAGE) return NULL;
+  return page_view(at);
 }
 
 void watch_freed(const void *p, size_t n) {
-  if (!table || !n || gm_forked) return;
+  if (!n || !watch_is_on()) return;
   int told = 0, used = 0;
-  for (uint64_t page = (uintptr_t)p / PAGE; page <= ((uintptr_t)p + n - 1) / PAGE; page++) {
-    entry *e = find(page, 0);
-    if (!e) continue;
-    told |= e->told, used |= e->users > 0;
-    e->told = 0;
-    forget(e);
+  for (uint64_t i = (uintptr_t)p / PAGE; i <= ((uintptr_t)p + n - 1) / PAGE; i++) {
+    page *one = page_numbered(i);
+    if (!one) continue;
+    told |= one->told, used |= one->users > 0;
+    one->told = 0;
+    page_forget(one);
   }
   if (used) {
     PyGILState_STATE state = PyGILState_Ensure();
@@ -689,26 +491,11 @@ static PyObject *watch_mappable(ARGS) {
   return PyBool_FromLong(a[1] > 0 && watch_is_own(at, bytes) && watch_begin(at, bytes) == 0);
 }
 
-static int to_close(const entry *e) { return e && e->users && e->state == OPEN; }
-
-/* Protects a page and those around it, which may be more than there can be mappings. */
-static void close_run_locked(entry *e) {
-  if (!to_close(e)) return;
-  uint64_t first = e->page, last = e->page;
-  while (to_close(find(first - 1, 0))) first--;
-  while (to_close(find(last + 1, 0))) last++;
-  for (uint64_t page = first; page <= last; page++) set_locked(find(page, 0), PROTECTED);
-  protect_run_locked(first, last, PROTECTED);
-}
-
 /* watch_renew(): as many accesses are told as at the start; what was watched is watched again. */
 static PyObject *watch_renew(PyObject *self, PyObject *noargs) {
   left = limit;
-  if (!table || !stopped) Py_RETURN_NONE;
-  lock_pages();
-  stopped = 0;
-  for (uint64_t i = 0; i < TABLE; i++) close_run_locked(&table[i]);
-  unlock_pages();
+  if (!pages_are_stopped()) Py_RETURN_NONE;
+  pages_go_on();
   pending_watch();
   Py_RETURN_NONE;
 }
@@ -717,17 +504,14 @@ static PyObject *watch_renew(PyObject *self, PyObject *noargs) {
 static PyObject *watched(ARGS) {
   int64_t a[2];
   if (integers("watched_memory", args, n, 2, a) < 0) return NULL;
-  if (table && a[1] > 0)
-    for (uint64_t page = (uint64_t)a[0] / PAGE; page <= (uint64_t)(a[0] + a[1] - 1) / PAGE; page++) {
-      entry *e = find(page, 0);
-      if (e && e->users) Py_RETURN_TRUE;
-    }
+  for (uint64_t i = (uint64_t)a[0] / PAGE; a[1] > 0 && i <= (uint64_t)(a[0] + a[1] - 1) / PAGE; i++) {
+    page *p = page_numbered(i);
+    if (p && p->users) Py_RETURN_TRUE;
+  }
   Py_RETURN_FALSE;
 }
 
-void watch_ends_call(void) {
-  if (__atomic_load_n(&opened_count, __ATOMIC_SEQ_CST)) rearm();
-}
+void watch_ends_call(void) { pages_rearm(); }
 
 static PyObject *watch_rearm(PyObject *self, PyObject *noargs) {
   watch_ends_call();
