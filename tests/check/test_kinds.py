@@ -1,9 +1,10 @@
-"""The numbers of events and classes are the same in Go and in Python."""
+"""The numbers of events and classes are the same in Go, in Python and in C."""
 
 import re
 from pathlib import Path
 
-CHECK = Path(__file__).parents[2] / "gocore" / "check"
+ROOT = Path(__file__).parents[2]
+CHECK = ROOT / "gocore" / "check"
 
 
 def constants(file, first):
@@ -28,3 +29,13 @@ def test_classes():
 
     found = [name.replace("_", "-").lower() for name in constants("class.go", "OriginReuse")]
     assert found == list(kinds.CLASSES)
+
+
+def test_kinds_in_c():
+    from gormapy.check import kinds
+
+    text = (ROOT / "pybind" / "shim" / "check.h").read_text()
+    events = text.split("CHECK_MOST_WORDS", 1)[1].split("}", 1)[0]
+    found = dict(re.findall(r"CHECK_(\w+) = (\d+)", events))
+    assert {"OP", "SYNC", "ACCESS", "LIMIT"} <= found.keys()
+    assert {name: int(number) for name, number in found.items()} == {name: getattr(kinds, name) for name in found}
