@@ -1,4 +1,4 @@
-"""pytest --mpi-check: a test in which mpiexec --check finds something fails."""
+"""pytest --mpi --check: a test in which mpiexec --check finds something fails."""
 
 import pytest
 
@@ -46,11 +46,18 @@ def test_clean_again(win, comm):
 
 
 def test_findings_fail_their_test(suite):
-    done = suite.write("test_windows.py", SUITE)("--mpi", "-n", 2, "--mpi-check").check(1, failed=1, passed=2)
+    done = suite.write("test_windows.py", SUITE)("--mpi", "-n", 2, "--check").check(1, failed=1, passed=2)
     said = done.text("test_race")
     assert "origin-reuse: The buffer is changed while an operation may still read it." in said
     assert "rank 0: store of mine, " in said
     assert "mine[0] = 2" in said
+
+
+def test_check_may_be_the_option_of_another_plugin(suite):
+    other = "def pytest_addoption(parser):\n    parser.addoption('--check', metavar='WHAT')\n"
+    suite.write("other_plugin.py", other).write("test_windows.py", SUITE)
+    suite("-p", "other_plugin", "--mpi", "-n", 2, "--check", "style").check(0, passed=3)
+    suite("-p", "other_plugin", "--check", "style", "-n", 2, "--mpi-check").check(1, failed=1, passed=2)
 
 
 LEFT = """

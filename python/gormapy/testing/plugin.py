@@ -52,13 +52,18 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config, parser, args):
-    """Add -n if pytest-xdist does not, before the arguments are parsed in earnest."""
+    """Add -n and --check if no other plugin has them, before the arguments are parsed in earnest."""
     manager = early_config.pluginmanager
     known = early_config.known_args_namespace
+    group = parser.getgroup("mpi")
     if not manager.hasplugin("xdist"):
-        group = parser.getgroup("mpi")
         group._addoption("-n", type=int, dest="mpi_n", metavar="N", help="With --mpi: --mpi-ranks.")
-    if known.mpi or known.mpi_check or known.mpi_ranks is not None or _rank() is not None:
+    checked = known.mpi_check
+    others = (option for one in (parser._anonymous, *parser._groups) for option in one.options)
+    if not any("--check" in option.names() for option in others):
+        group._addoption("--check", action="store_true", dest="mpi_check", help="With --mpi: --mpi-check.")
+        checked |= "--check" in args
+    if known.mpi or checked or known.mpi_ranks is not None or _rank() is not None:
         if known.mpi_ranks is None and getattr(known, "numprocesses", None):
             known.numprocesses = None  # it was the number of ranks; pytest-cov looks at it
         for name in _OTHERS:
