@@ -27,7 +27,8 @@ def batches(comm, call, budget=BUDGET, batch=0.002, together=True):
     """Time `call` in batches on this rank and return the seconds per call of each batch.
 
     With `together` all ranks of `comm` call it equally often, and begin each batch together; without, only
-    this rank does. `budget` is how many seconds it should take, `batch` how many a batch.
+    this rank does. `budget` is how many seconds it should take, `batch` how many a batch. Of a call with a root, for
+    which the ranks take turns, a batch has each one equally often: calls take a rank less time when it is not the root.
     """
 
     def run(count):
@@ -43,7 +44,8 @@ def batches(comm, call, budget=BUDGET, batch=0.002, together=True):
     once = run(agreed(20))
     warm = agreed(max(1, int(min(0.05, budget) / max(once, 1e-8))))
     once = run(min(warm, 20_000))
-    count = agreed(max(1, int(batch / max(once, 1e-8))))
+    count = max(1, int(batch / max(once, 1e-8)))
+    count = agreed(-(-count // comm.size) * comm.size if together else count)
     repeat = agreed(max(10, min(200, int(budget / max(count * once, 1e-8)))))
     times = []
     for _ in range(repeat):
