@@ -67,7 +67,7 @@ const boardPair = 16 << 10
 
 // copiesOnce reports whether two ranks copy data from rank to rank although the board has room for it.
 func (c *Comm) copiesOnce(a *Args) bool {
-	return c.Size == 2 && a.Bytes > boardPair && a.Op == 0 && a.Objects == nil && a.Kind != KindComm &&
+	return c.Size == 2 && a.Bytes > boardPair && (a.Op == 0 || a.Kind == KindReduce) && a.Objects == nil && a.Kind != KindComm &&
 		c.singleCopy != singleCopyNo && !c.eng.CoresShared()
 }
 

@@ -37,7 +37,7 @@
 //     cache lines to read, but as many consecutive waits as it has levels. docs/collectives-model.md has the counts for
 //     up to 256 ranks.
 //   - longer (of two ranks with a core each, more than boardPair), blocking: each rank copies what it
-//     needs straight from the others' buffers, once; reductions fold a slice each. What is not long is, of more than two
+//     needs straight from the others' buffers, once; reductions fold a slice each, but for a Reduce of two ranks. What is not long is, of more than two
 //     ranks, read from a copy that the others map (stage.go).
 //   - else, and an allreduce of two ranks with a core each, by messages. Bcast: binomial tree, from 256 KiB on in segments, so that
 //     a rank passes on one while it receives the next. Gather, Scatter, Allgather,
@@ -108,5 +108,5 @@
 // All ranks have the same bits of an Allreduce, because each element is folded by one rank, or
 // by leaders in the same order. They are not those of another placement of the ranks.
 //
-// It may import arena, dtype, engine, errs, fabric, job, op, p2p, sys and sys/atom.
+// It may import arena, dtype, engine, errs, fabric, job, op, p2p, sys, sys/atom and workers.
 package coll

@@ -109,10 +109,15 @@ func (d *SingleCopyOp) collectDivided(unit int) {
 		}
 		return nil
 	})
+	d.copied(err)
+}
+
+// copied sets the error of this rank's threads that have copied.
+func (d *SingleCopyOp) copied(err error) {
 	if x, ok := err.(*refusedCopy); ok {
 		d.refused(x.to, x.rank, x.n, x.err)
 	} else if err != nil {
-		panic(err) // a fault, as of any other copy
+		panic(err) // a fault, as of any other access
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
-	"gormapy/gocore/op"
 	"gormapy/gocore/p2p"
 	"gormapy/gocore/sys"
 	"gormapy/gocore/sys/atom"
@@ -20,7 +19,7 @@ import (
 // until their done has the number of the collective. A reduction takes two
 // numbers: in the first each rank folds one slice of all operands, in the second
 // the slices are collected. A rank that has published for the second has finished
-// reading in the first.
+// reading in the first. A Reduce of two ranks takes one: the root folds all.
 //
 // A rank whose own memory faults gives up. It publishes that in place of what it has
 // not published yet, for all numbers that the collective takes, and it too waits for
@@ -440,7 +439,7 @@ func (d *SingleCopyOp) dense(b p2p.Buf, parts int) source {
 	unit := b.Bytes()
 	b.Count *= parts
 	if b.Type.Dense() || unit == 0 {
-		return d.source(d.exposed(b.Addr, b.Bytes(), unit), b.Bytes())
+		return d.source(d.exposed(b.Addr, b.Bytes(), unit, 0, 0), b.Bytes())
 	}
 	return d.packed(b, unit)
 }
@@ -509,135 +508,6 @@ func (d *SingleCopyOp) schedule() []func() bool {
 		}), d.leave(&k), d.wait(number, -1)}
 	}
 	return d.reduction()
-}
-
-// reduction returns the steps of a reduction.
-func (d *SingleCopyOp) reduction() []func() bool {
-	c, me := d.c, d.c.Rank
-	var k, k2 uint32
-	e := d.elements()
-	var own, slice, result unsafe.Pointer
-	off, n := e.slice(me, c.Size)
-	operand := func() source {
-		own = d.Send.Addr
-		if !d.Send.Type.Dense() || e.bytes() != d.Send.Bytes() {
-			own = d.temp(e.bytes())
-			d.Send.Type.PackElements(unsafe.Slice((*byte)(own), e.bytes()), d.Send.Addr, d.Send.Count)
-		}
-		own = d.exposed(own, e.bytes(), e.bytes())
-		return d.source(own, e.bytes())
-	}
-	receives := d.Kind != KindReduce || me == d.Root
-	intoRecv := receives && d.Recv.Type.Dense() && d.Recv.Type.ElemSize()*d.Recv.Type.Elems() == d.Recv.Type.Size()
-	fold := func() {
-		if d.Kind == KindReduceScatterBlock {
-			if slice = d.Recv.Addr; !intoRecv || d.SendInPlace {
-				slice = d.temp(n)
-			}
-		} else {
-			switch {
-			case intoRecv:
-				result = d.Recv.Addr
-			case receives:
-				result = d.temp(e.bytes())
-			}
-			slice = d.sliceOf(result, off, n)
-		}
-		d.foldSlice(&e, slice, unsafe.Add(own, off), off, n)
-	}
-	first := []func() bool{d.publish(&k, operand), d.read(&k, d.anyRank), then(fold), d.leave(&k)}
-	if d.Kind == KindReduceScatterBlock {
-		return append(first, d.wait(func() uint32 { return k }, -1), then(func() {
-			if slice != d.Recv.Addr && d.err == nil {
-				part := elements{p: slice, n: e.n / c.Size, kind: e.kind, size: e.size, op: e.op}
-				part.store(d.Recv)
-			}
-		}))
-	}
-	second := append(first, d.publish(&k2, func() source { return d.source(slice, n) }))
-	if !receives {
-		return append(second, d.leave(&k2), d.wait(func() uint32 { return k2 }, d.Root))
-	}
-	second = append(second, d.read(&k2, d.anyRank), then(func() {
-		for i := 1; i < c.Size; i++ {
-			r := (me + i) % c.Size
-			at, length := e.slice(r, c.Size)
-			d.get(unsafe.Add(result, at), r, 0, length)
-		}
-		if mine := unsafe.Add(result, off); mine != slice {
-			fabric.Copy(mine, slice, n)
-		}
-	}), d.leave(&k2))
-	if d.Kind == KindAllreduce {
-		second = append(second, d.wait(func() uint32 { return k2 }, -1))
-	}
-	return append(second, then(func() {
-		if !intoRecv && d.err == nil {
-			all := e
-			all.p = result
-			all.store(d.Recv)
-		}
-	}))
-}
-
-// sliceOf returns where this rank folds its slice of a result, which the others read: in the result itself, unless they
-// can read it faster in a stage.
-func (d *SingleCopyOp) sliceOf(result unsafe.Pointer, off, n int) unsafe.Pointer {
-	var in unsafe.Pointer
-	if result != nil {
-		in = unsafe.Add(result, off)
-	}
-	unread := d.Kind == KindReduce && d.c.Rank == d.Root
-	if d.stages(n) && !unread && (in == nil || d.c.eng.Share(in, n) == 0) {
-		if s := d.stage(n); s != nil {
-			return s
-		}
-	}
-	if in == nil {
-		in = d.temp(n)
-	}
-	return in
-}
-
-// foldPiece is how many bytes of an operand are folded at a time, so that they are
-// still in the cache after they were copied.
-const foldPiece = 64 << 10
-
-// streamFrom is the size of a slice from which on its result goes past the caches: it would not stay there until the
-// others read it.
-const streamFrom = 4 << 20
-
-// foldSlice folds n bytes at offset off of all operands into to. own is this rank's
-// operand at that offset, which may be the same memory.
-func (d *SingleCopyOp) foldSlice(e *elements, to, own unsafe.Pointer, off, n int) {
-	c, fold := d.c, op.Op.Fold
-	if n >= streamFrom {
-		fold = op.Op.FoldStream
-	}
-	piece := foldPiece / e.size * e.size
-	temps, parts := make([]unsafe.Pointer, c.Size), make([]unsafe.Pointer, c.Size)
-	for at := 0; at < n && d.err == nil; at += piece {
-		m := min(n-at, piece)
-		for r := range parts {
-			if r == c.Rank {
-				parts[r] = unsafe.Add(own, at)
-				continue
-			}
-			if parts[r] = d.mapped(r, off+at, m); parts[r] != nil {
-				atom.Reads(parts[r], m)
-				continue
-			}
-			if temps[r] == nil {
-				temps[r] = d.temp(min(n, piece))
-			}
-			parts[r] = temps[r]
-			d.get(parts[r], r, off+at, m)
-		}
-		if d.err == nil {
-			atom.Writes(unsafe.Add(to, at), m)
-			fold(e.op, e.kind, unsafe.Add(to, at), parts, m/e.size)
-		}
-	}
 }
 
 // trial returns steps that find out whether all ranks can read from each other, and

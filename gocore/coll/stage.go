@@ -135,24 +135,30 @@ var stageMost = [kinds]int{
 	KindReduceScatterBlock: 1 << 20,
 }
 
+// stagePair is from how many bytes on one of two ranks stages an operand.
+const stagePair = 256 << 10
+
 // stages reports whether n bytes of this rank, or that number for each rank, are staged. Of two ranks, one reads what the other
-// would stage: a copy less. Operands of reductions are read in place there.
+// would stage: a copy less. But it folds in place what is staged, which is faster for long operands that have changed since they
+// were read last. For those that have not, and lie in both caches, it is slower.
 func (d *SingleCopyOp) stages(n int) bool {
-	return n > 0 && n <= stageMost[d.Kind] && (d.c.Size > 2 || d.Op != 0)
+	return n > 0 && n <= stageMost[d.Kind] && (d.c.Size > 2 || d.Op != 0 && n > stagePair)
 }
 
 // exposed returns where the others read n bytes of this rank's memory at p, of which unit count for stages: there, if it
-// lies in the arena or is long, else in a stage.
-func (d *SingleCopyOp) exposed(p unsafe.Pointer, n, unit int) unsafe.Pointer {
-	if !d.stages(unit) || d.c.eng.Share(p, n) != 0 {
+// lies in the arena or is long, else in a stage. Nobody reads unread bytes at offset off.
+func (d *SingleCopyOp) exposed(p unsafe.Pointer, n, unit, off, unread int) unsafe.Pointer {
+	if d.c.eng.Share(p, n) != 0 || !d.stages(unit) {
 		return p
 	}
 	s := d.stage(n)
 	if s == nil {
 		return p
 	}
-	atom.Writes(s, n)
-	fabric.Copy(s, p, n)
+	for _, x := range [2]struct{ at, n int }{{0, off}, {off + unread, n - off - unread}} {
+		atom.Writes(unsafe.Add(s, x.at), x.n)
+		fabric.Copy(unsafe.Add(s, x.at), unsafe.Add(p, x.at), x.n)
+	}
 	return s
 }
 

@@ -21,6 +21,7 @@ const (
 	copyPut
 	copyMapped
 	CopyGather // to the root of a gather, from all other ranks
+	FoldReduce // at the root of a reduction, of what the others have
 	copyKinds
 )
 

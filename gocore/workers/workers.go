@@ -19,8 +19,8 @@ const (
 	Least = 2 << 20
 	// Most is how many workers there are. More copy hardly faster: memory is the limit.
 	Most = 3
-	// pieceBytes is how much a thread takes at a time: some 10 us.
-	pieceBytes = 128 << 10
+	// PieceBytes is how much a thread takes at a time: some 10 us.
+	PieceBytes = 128 << 10
 )
 
 // # How a copy is divided
@@ -81,11 +81,11 @@ func (t *task) work() {
 		}
 	}()
 	for t.failed.Load() == nil {
-		at := t.next.Add(pieceBytes) - pieceBytes
+		at := t.next.Add(PieceBytes) - PieceBytes
 		if at >= t.n {
 			return
 		}
-		if err := try(t.piece, int(at), int(min(pieceBytes, t.n-at))); err != nil {
+		if err := try(t.piece, int(at), int(min(PieceBytes, t.n-at))); err != nil {
 			t.fail(&failure{err: err})
 		}
 	}

@@ -24,7 +24,7 @@ func TestEveryPieceOnce(t *testing.T) {
 		callers.Go(func() {
 			draw := rand.New(rand.NewPCG(seed, 1))
 			for range 200 {
-				n := draw.IntN(6*pieceBytes) + 1
+				n := draw.IntN(6*PieceBytes) + 1
 				to := make([]atomic.Uint32, n/1000+1) // a counter for each 1000 bytes
 				var over atomic.Bool
 				err := Copy(n, draw.IntN(Most+2), func(at, n int) error {
@@ -33,7 +33,7 @@ func TestEveryPieceOnce(t *testing.T) {
 							to[i/1000].Add(1)
 						}
 					}
-					if draw := at / pieceBytes % 3; draw == 0 {
+					if draw := at / PieceBytes % 3; draw == 0 {
 						time.Sleep(50 * time.Microsecond) // others take the next ones
 					}
 					assert.False(t, over.Load(), "a piece is copied after the end")
@@ -55,7 +55,7 @@ func TestEveryPieceOnce(t *testing.T) {
 
 // helped has workers begin before the caller is through, which takes some time; so each of them takes a piece.
 func helped(piece func(at, n int) error) error {
-	return Copy(40*pieceBytes, Most, func(at, n int) error {
+	return Copy(40*PieceBytes, Most, func(at, n int) error {
 		time.Sleep(time.Millisecond)
 		return piece(at, n)
 	})
@@ -78,7 +78,7 @@ func TestFirstErrorEndsTheCopy(t *testing.T) {
 	var pieces atomic.Int32
 	err := helped(func(at, _ int) error {
 		pieces.Add(1)
-		if at >= 4*pieceBytes {
+		if at >= 4*PieceBytes {
 			return refused
 		}
 		return nil
@@ -99,11 +99,11 @@ func TestPanicIsTheCallers(t *testing.T) {
 // A fault of a piece is an error, whichever thread copies it.
 func TestFault(t *testing.T) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	mem, err := unix.Mmap(-1, 0, 40*pieceBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	mem, err := unix.Mmap(-1, 0, 40*PieceBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	require.NoError(t, err)
 	defer func() { _ = unix.Munmap(mem) }()
 	for bad := range 40 {
-		require.NoError(t, unix.Mprotect(mem[bad*pieceBytes:][:4096], unix.PROT_NONE))
+		require.NoError(t, unix.Mprotect(mem[bad*PieceBytes:][:4096], unix.PROT_NONE))
 		for _, workers := range []int{0, 1, Most} {
 			err := Copy(len(mem), workers, func(at, n int) error {
 				fabric.Probe(fabric.Pointer(addr(mem)+uint64(at)), n)
@@ -111,6 +111,6 @@ func TestFault(t *testing.T) {
 			})
 			assert.True(t, sys.IsFault(err), "%v", err)
 		}
-		require.NoError(t, unix.Mprotect(mem[bad*pieceBytes:][:4096], unix.PROT_READ|unix.PROT_WRITE))
+		require.NoError(t, unix.Mprotect(mem[bad*PieceBytes:][:4096], unix.PROT_READ|unix.PROT_WRITE))
 	}
 }

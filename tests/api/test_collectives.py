@@ -24,6 +24,10 @@ def test_reductions(ranks, n):
     )
 
 
+def test_long_reductions(ranks, n):
+    ranks(n, program.long_reductions, timeout=120)
+
+
 def test_nonblocking(ranks, n):
     ranks(
         n,

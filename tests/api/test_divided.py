@@ -21,6 +21,11 @@ def test_faults_of_gather(mpirun, size):
 
 
 @pytest.mark.on_ranks(2)
+def test_faults_of_reduce(mpirun):
+    mpirun(2, program.faults_of_reduce)
+
+
+@pytest.mark.on_ranks(2)
 def test_interrupt(mpirun):
     mpirun(2, program.interrupted)
 

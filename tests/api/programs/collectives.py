@@ -39,6 +39,47 @@ def different_amounts():
     assert into.tolist() == [100 * r + rank for r in range(size) for _ in range(counts[rank])]
 
 
+def long_reductions():
+    """Reductions that no board has room for, of all lengths and layouts, whose operands must stay as they are."""
+    rng = np.random.default_rng(7)
+    for count in (2049, 4097, 8191, 16385, 40_000, 131_072, 262_147, 1_000_003):
+        everyone = rng.integers(0, 1 << 40, (size, count))
+        mine, total = everyone[rank].copy(), everyone.sum(0)
+        for root in range(size):
+            into = np.zeros(count, "i8")
+            world.Reduce(mine, into if rank == root else None, root=root)
+            assert rank != root or (into == total).all()
+            into = mine.copy()
+            world.Reduce(MPI.IN_PLACE if rank == root else into, into if rank == root else None, root=root)
+            assert (into == (total if rank == root else everyone[rank])).all()
+            every = np.zeros(2 * count, "i8")
+            other = MPI.INT64_T.Create_vector(count, 1, 2).Commit()
+            every[::2] = mine
+            into = np.zeros(2 * count, "i8")
+            world.Reduce([every, 1, other], [into, 1, other] if rank == root else None, root=root)
+            assert rank != root or (into[::2] == total).all()
+            assert not into[1::2].any() and not every[1::2].any()
+            other.Free()
+        assert (mine == everyone[rank]).all()
+        part = count // size
+        into = np.zeros(part, "i8")
+        world.Reduce_scatter_block(mine[: part * size], into)
+        assert (into == total[part * rank :][:part]).all()
+        into = mine[: part * size].copy()
+        world.Reduce_scatter_block(MPI.IN_PLACE, into)
+        assert (into[:part] == total[part * rank :][:part]).all()
+        assert (mine == everyone[rank]).all()
+        # elements of 16 bytes with a gap: the lowest value, and who has it
+        pairs = np.zeros(
+            count, np.dtype({"names": ["v", "i"], "formats": ["f8", "i4"], "offsets": [0, 8], "itemsize": 16})
+        )
+        pairs["v"], pairs["i"] = everyone[rank], rank
+        best = np.zeros_like(pairs)
+        world.Reduce([pairs, count, MPI.DOUBLE_INT], [best, count, MPI.DOUBLE_INT] if rank == 0 else None, MPI.MINLOC)
+        if rank == 0:
+            assert (best["v"] == everyone.min(0)).all() and (best["i"] == everyone.argmin(0)).all()
+
+
 def reductions():
     def operand(r, dtype, count):
         return ((np.arange(count) * 7 + 3 * r) % 5 + 1).astype(dtype)

@@ -80,6 +80,31 @@ def faults_of_gather():
                 whole[:] = 0
 
 
+def faults_of_reduce():
+    """Rank 0 folds all, by several threads if that is faster. Its operand, its result or the other one's operand faults."""
+    good, result = region(LONG), region(LONG)
+    for bad in PLACES:
+        for what in "operand", "result", "other":
+            array = region(LONG)
+            protect(page(array, bad), what != "other" if rank == 0 else what == "other")
+            error = None
+            try:
+                if rank == 0:
+                    world.Reduce(array if what == "operand" else good, array if what == "result" else result, MPI.BXOR)
+                else:
+                    world.Reduce(array if what == "other" else good, None, MPI.BXOR)
+            except MPI.Exception as e:
+                error = e.Get_error_class()
+            if rank == (what == "other"):
+                assert error == MPI.ERR_BUFFER, (what, error)
+            else:  # rank 1 may have sent all that it had
+                assert error in (MPI.ERR_BUFFER, MPI.ERR_OTHER) or (rank and error is None), (what, error)
+            world.Barrier()
+            result[:] = 0
+            world.Reduce(good, result if rank == 0 else None, MPI.BXOR)
+            assert rank or (result == 1 ^ 2).all()
+
+
 def faults_of_windows():
     for bad in PLACES:
         array, mine = region(LONG), region(LONG)
