@@ -77,7 +77,7 @@ func (d *SingleCopyOp) fetch(b p2p.Buf, r, i int) {
 	}
 }
 
-// collect fetches all parts of a gather.
+// collect fetches the other ranks' parts of a gather.
 func (d *SingleCopyOp) collect() {
 	me := d.c.Rank
 	if n := d.Recv.Bytes(); d.Kind == KindGather && d.Recv.Type.Dense() && d.c.eng.Divides(n*d.c.Size, d.copying()) {
@@ -87,9 +87,6 @@ func (d *SingleCopyOp) collect() {
 			r := (me + i) % d.c.Size
 			d.fetch(part(d.Recv, r), r, 0)
 		}
-	}
-	if !d.SendInPlace {
-		copyLocal(part(d.Recv, me), d.Send)
 	}
 }
 

@@ -464,6 +464,15 @@ func (d *SingleCopyOp) schedule() []func() bool {
 	c, me := d.c, d.c.Rank
 	var k uint32
 	number := func() uint32 { return k }
+	keep := then(func() { // behind leave: the others need not wait for that
+		switch {
+		case d.SendInPlace:
+		case d.Kind == KindAlltoall:
+			copyLocal(part(d.Recv, me), part(d.Send, me))
+		default:
+			copyLocal(part(d.Recv, me), d.Send)
+		}
+	})
 	switch d.Kind {
 	case KindBcast:
 		if me == d.Root {
@@ -481,7 +490,7 @@ func (d *SingleCopyOp) schedule() []func() bool {
 		return []func() bool{d.join(&k), d.read(&k, d.root), then(func() { d.fetch(d.Recv, d.Root, me) }), d.leave(&k)}
 	case KindGather:
 		if me == d.Root {
-			return []func() bool{d.join(&k), d.read(&k, d.anyRank), then(d.collect), d.leave(&k)}
+			return []func() bool{d.join(&k), d.read(&k, d.anyRank), then(d.collect), d.leave(&k), keep}
 		}
 		return []func() bool{d.publish(&k, func() source { return d.dense(d.Send, 1) }), d.leave(&k), d.wait(number, d.Root)}
 	case KindAllgather:
@@ -489,7 +498,7 @@ func (d *SingleCopyOp) schedule() []func() bool {
 		if d.SendInPlace {
 			own = part(d.Recv, me)
 		}
-		return []func() bool{d.publish(&k, func() source { return d.dense(own, 1) }), d.read(&k, d.anyRank), then(d.collect), d.leave(&k), d.wait(number, -1)}
+		return []func() bool{d.publish(&k, func() source { return d.dense(own, 1) }), d.read(&k, d.anyRank), then(d.collect), d.leave(&k), keep, d.wait(number, -1)}
 	case KindAlltoall:
 		own := func() source { return d.dense(d.Send, c.Size) }
 		if d.SendInPlace { // receiving overwrites the data to send
@@ -502,10 +511,7 @@ func (d *SingleCopyOp) schedule() []func() bool {
 				r := (me + i) % c.Size
 				d.fetch(part(d.Recv, r), r, me)
 			}
-			if !d.SendInPlace {
-				copyLocal(part(d.Recv, me), part(d.Send, me))
-			}
-		}), d.leave(&k), d.wait(number, -1)}
+		}), d.leave(&k), keep, d.wait(number, -1)}
 	}
 	return d.reduction()
 }
