@@ -95,20 +95,14 @@ func (o *Op) deserted() *errs.Error {
 	return nil
 }
 
-// failed returns a rank that has failed, if this rank needs something of all ranks; else -1.
+// failed returns a rank that has failed, if no rank completes the collective before all have called it; else -1: a rank
+// that has failed may have completed its part, as one that sends to the root does.
 func (o *Op) failed() int {
 	if o.c.Sides != nil {
 		return -1
 	}
-	if o.hasCall {
-		switch o.call.Kind {
-		case KindBcast, KindScatter, KindScatterv, KindScan, KindExscan:
-			return -1
-		case KindGather, KindGatherv, KindReduce:
-			if o.c.Rank != o.call.Root {
-				return -1
-			}
-		}
+	if o.hasCall && (o.call.Kind.Rooted() || o.call.Kind == KindScan || o.call.Kind == KindExscan) {
+		return -1
 	}
 	for r := range o.c.Size {
 		if o.c.Chan.Failed(r) {

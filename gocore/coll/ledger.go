@@ -55,10 +55,10 @@ import (
 // ends both.
 //
 // When a rank has failed, those that got an error in collective k need not call k+1, which others may have entered: the last
-// messages of the rank that failed let these leave k. In a window there is no Revoke that would end their wait. So a rank
-// that needs something of all ranks, and of which one has failed, asks again. If a rank that it
-// awaits has not called the collective even now, it ends it with an error: the rank that has failed can't have completed it, and need not have
-// contributed to it.
+// messages of the rank that failed let these leave k. In a window there is no Revoke that would end their wait. So in a collective
+// that no rank completes before all have called it, a rank asks again when one has failed. If a rank that it awaits has not called the
+// collective even now, it ends it with an error: the rank that has failed can't have completed it, and need not have contributed to it.
+// In a collective with a root, or a scan, that rank may have completed its part: a wait for the rest ends when they call.
 //
 // A message of a collective that has ended here, which nobody receives, is dropped. If its
 // sender waits for that, it gets an answer, as if it had asked, before its wait ends.

@@ -34,6 +34,13 @@ def test_others_do_not_wait_for_one_that_has_given_up(mpirun, fabric, call):
     mpirun(4, program.one_has_given_up, call, launcher=RECOVERY, env={"GORMAPY_FABRIC": fabric} if fabric else {})
 
 
+@pytest.mark.parametrize("call", program.keys_of("TO_ROOT"))
+@pytest.mark.parametrize("fabric", [None, "tcp"])
+def test_the_end_of_a_rank_that_has_contributed_is_no_error(mpirun, fabric, call):
+    """The root waits for a late rank, although another one has failed after it had sent."""
+    mpirun(3, program.one_has_contributed, call, launcher=RECOVERY, env={"GORMAPY_FABRIC": fabric} if fabric else {})
+
+
 @pytest.mark.parametrize("n", [3, 5])
 def test_any_source_after_an_acknowledgement(mpirun, n):
     mpirun(n, program.any_source_after_an_acknowledgement, launcher=RECOVERY)

@@ -322,6 +322,33 @@ def one_has_given_up(call):
         world.Send(np.zeros(1), 3)
 
 
+# Calls in which a rank has done its part when it has sent to rank 0.
+TO_ROOT = {
+    "gather": lambda c: c.gather(bytes(c.rank)),
+    "Gather": lambda c: c.Gather(np.zeros(4), np.zeros(4 * size) if rank == 0 else None),
+    "Igather": lambda c: c.Igather(np.zeros(4), np.zeros(4 * size) if rank == 0 else None).Wait(),
+    "Gatherv": lambda c: c.Gatherv(np.zeros(4), np.zeros(4 * size) if rank == 0 else None),
+    "Ireduce": lambda c: c.Ireduce(np.zeros(4), np.zeros(4) if rank == 0 else None).Wait(),
+}
+
+
+def one_has_contributed(call):
+    """Rank 1 sends what it has to and dies. The last rank is late."""
+    c = world.Dup()
+    c.Barrier()
+    if rank == size - 1:
+        while not c.Get_failed().size:
+            time.sleep(0.01)
+        time.sleep(0.3)
+    TO_ROOT[call](c)
+    if rank == VICTIM:
+        kill()
+    if rank == 0:
+        world.Send(np.zeros(1), size - 1)  # what is sent to a rank that has ended can't be received
+    elif rank == size - 1:
+        world.Recv(np.zeros(1), 0)
+
+
 def any_source_after_an_acknowledgement():
     c = world.Dup()
     c.Barrier()
