@@ -146,6 +146,15 @@ func (c *Comm) takeKept(number uint32) *Op {
 	return o
 }
 
+// Finish ends a collective of objects of which no rank takes a further step, although this one had one to take.
+func (c *Comm) Finish(number uint32) {
+	if o := c.takeKept(number); o != nil {
+		o.mu.Lock()
+		o.end(false)
+		o.mu.Unlock()
+	}
+}
+
 // Refuse tells the other ranks that this one takes no further step of a collective although they may count on it.
 func (c *Comm) Refuse(number uint32) {
 	if c.board != nil {

@@ -140,6 +140,17 @@ func RefuseObjects(h *Heads) {
 	}
 }
 
+// FinishObjects is called by a rank that takes no further step because notes differ. All ranks find that themselves when they
+// have the heads: none takes a further step, and those that still wait for heads get them, and not the news that this rank
+// has given up.
+func FinishObjects(h *Heads) {
+	var code Code
+	defer Contain(&code)
+	if c, e := getUsableComm(h.Comm); e == nil && h.Generation == int64(c.pt.Generation()) {
+		c.coll.Finish(h.Number)
+	}
+}
+
 // LongObjects starts the step of a collective of objects for pickles that have no room in their heads. The sides have no
 // bytes for the others.
 func LongObjects(h *Heads, s, r *Side) (req int64, code Code) {

@@ -251,6 +251,9 @@ func gm_settle_heads(h *C.gm_heads, failed i32) i32 {
 //export gm_refuse_objects
 func gm_refuse_objects(h *C.gm_heads) { mpi.RefuseObjects((*mpi.Heads)(unsafe.Pointer(h))) }
 
+//export gm_finish_objects
+func gm_finish_objects(h *C.gm_heads) { mpi.FinishObjects((*mpi.Heads)(unsafe.Pointer(h))) }
+
 //export gm_long_objects
 func gm_long_objects(h *C.gm_heads, s, r *C.gm_side, req *C.int64_t) i32 {
 	n, code := mpi.LongObjects((*mpi.Heads)(unsafe.Pointer(h)), side(s), side(r))

@@ -450,7 +450,10 @@ PyObject *collect(object_call *call) {
   if (exchange(&x, memory)) goto end;
   call->number = x.number, call->generation = x.generation, call->more = x.more;
   if (TRACING && !sent.n) trace_note_bytes(pickled_bytes(recv, x.bytes, got));
-  if (kind == GM_ALLGATHER && compare_notes(call, shape, &x, recv) < 0) goto failed;
+  if (kind == GM_ALLGATHER && compare_notes(call, shape, &x, recv) < 0) {
+    gm_finish_objects(&x);
+    goto end;
+  }
   if (!(out = PyList_New(got))) goto failed;
   for (Py_ssize_t i = 0; i < got; i++) {
     int64_t size = size_in(recv + i * x.bytes);
