@@ -80,8 +80,8 @@ type ledger struct {
 	generation uint32                       // in which it was called
 	live       []*entry                     // of the collectives in progress
 	early      map[uint32]map[int]p2p.Label // questions by number and rank, for collectives not called yet
-	ended      []record                     // the last ones, at most remembered, in no particular order
-	next       int                          // index in ended of the one that is forgotten next
+	done       records                      // the last ones that have completed
+	failed     records                      // that have failed
 }
 
 // Stray implements p2p.Listener: nobody receives a message of a collective that has ended.
@@ -120,8 +120,18 @@ func (l *ledger) find(k uint32) *entry {
 	return nil
 }
 
-// remembered is how many collectives that have ended a rank knows the calls of.
-const remembered = 32
+// remembered is how many collectives that have completed a rank knows the calls of. It knows more of those that have failed:
+// many may be in progress when a rank ends.
+const (
+	remembered       = 32
+	rememberedFailed = 512
+)
+
+// records are the last collectives that have ended, in no particular order.
+type records struct {
+	list []record
+	next int // index of the one that is forgotten next
+}
 
 // askAfter is how long a collective waits before it asks. askEvery is the longest interval
 // between two questions to the same rank. In nanoseconds.
@@ -208,8 +218,10 @@ func (l *ledger) end(e *entry, why *cause) {
 		rec := record{number: e.number, label: e.label}
 		if why != nil {
 			rec.failed, rec.cause = true, *why
+			l.failed.add(&rec, rememberedFailed)
+		} else {
+			l.done.add(&rec, remembered)
 		}
-		l.remember(&rec)
 		for r := range e.askers {
 			l.answer(r, e.generation, &rec)
 		}
@@ -217,30 +229,43 @@ func (l *ledger) end(e *entry, why *cause) {
 	}
 }
 
-func (l *ledger) remember(rec *record) {
-	if len(l.ended) < remembered {
-		l.ended = append(l.ended, *rec)
+// add adds one, and forgets another if there are more than most.
+func (r *records) add(rec *record, most int) {
+	if len(r.list) < most {
+		r.list = append(r.list, *rec)
 		return
 	}
-	l.ended[l.next] = *rec
-	l.next = (l.next + 1) % remembered
+	r.list[r.next] = *rec
+	r.next = (r.next + 1) % most
+}
+
+// find returns that of collective k, nil if there is none.
+func (r *records) find(k uint32) *record {
+	for i := range r.list {
+		if r.list[i].number == k {
+			return &r.list[i]
+		}
+	}
+	return nil
 }
 
 // recall returns how collective k, which this rank has called, has ended.
 func (l *ledger) recall(k uint32) *record {
-	for i := range l.ended {
-		if l.ended[i].number == k {
-			return &l.ended[i]
-		}
+	rec := l.failed.find(k)
+	if rec == nil {
+		rec = l.done.find(k)
 	}
-	return &record{number: k, label: unknown}
+	if rec == nil {
+		rec = &record{number: k, label: unknown}
+	}
+	return rec
 }
 
 // reset forgets everything.
 func (l *ledger) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.last, l.live, l.ended, l.next = 0, nil, nil, 0
+	l.last, l.live, l.done, l.failed = 0, nil, records{}, records{}
 	clear(l.early)
 }
 
