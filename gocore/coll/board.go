@@ -43,8 +43,13 @@ import (
 //
 // A rank that gives up collective k, if that is one of objects or makes or frees an object, stores k in done, and then rings
 // all others: they find that it is done and has not filled its slot. It also remembers k in refused, for steps of k that
-// follow by messages, and for ranks that find its slot filled. Numbers still agree. Ranks that can't read what others have
+// follow by messages, and for ranks that find its slot filled. Numbers still agree. So does a rank that has no room for collective k
+// because another one has ended: most others may await only its slot. Ranks that can't read what others have
 // published remember k there, too (singlecopy.go).
+//
+// A rank that ends collective k, which uses messages, because another one has ended remembers k in refused, too: only few await the
+// rank that has ended, and these await others. A rank that awaits one that has refused k, and has got what that sent before, ends k
+// likewise. All that have called k look for this in each poll if a rank has ended, whatever their programs wait for.
 //
 // Numbers and done are compared modulo 2^32. A rank that dies in step 1 has published
 // nothing; one that dies before step 3 leaves the others waiting, until the check of
@@ -59,17 +64,20 @@ type Board struct {
 	longBytes int // size of the data of a long slot; 0: there are none
 	me        int
 	seen      uint32 // no other rank reads slots of collectives up to this
-	refusals  int    // number of collectives that this rank has refused
 }
 
 type boardRank struct {
 	slots   [job.BoardSlots]slot
 	done    uint32
-	refused [maxRefused]uint32 // numbers of the last collectives that the rank gave up and said so
+	refused [refusedWords]uint64 // the collectives that the rank gave up and said so, see refuse
 }
 
-// maxRefused is how many refused collectives are remembered.
-const maxRefused = 15
+// refusedWords is how many words remember refused collectives. A word is about refusedSpan collectives that follow each other:
+// many may be in progress when a rank ends, and all end with that.
+const (
+	refusedWords = 7
+	refusedSpan  = 32
+)
 
 // slot is one cache line; data that does not fit is stored in the block's data.
 type slot struct {
@@ -174,28 +182,36 @@ func (b *Board) filled(r int, k uint32) bool {
 // refuse records that this rank gives up collective k, which uses messages, is one that can be refused, or is one in which
 // it can't read another rank's memory. If the rank has stored k in done, its slots may belong to later collectives by now, or
 // have no room: so refusals have words of their own beside the slots.
+//
+// The word of collective k has the number of the first one that it is about, and a bit for each. Only this rank writes it, maybe
+// by several threads.
 func (b *Board) refuse(k uint32) {
-	if b.refused(b.me, k) { // by another step
-		return
+	first := k &^ (refusedSpan - 1)
+	p := &b.ranks[b.me].refused[first/refusedSpan%refusedWords]
+	for {
+		old := atom.Load64(p)
+		bits := uint32(1) << (k - first)
+		if uint32(old>>32) == first {
+			bits |= uint32(old)
+		}
+		if atom.CAS64(p, old, uint64(first)<<32|uint64(bits)) {
+			return
+		}
 	}
-	atom.Store32(&b.ranks[b.me].refused[b.refusals%maxRefused], k)
-	b.refusals++
 }
 
 // refused reports whether rank r has given up collective k.
 func (b *Board) refused(r int, k uint32) bool {
-	for i := range b.ranks[r].refused {
-		if atom.Load32(&b.ranks[r].refused[i]) == k {
-			return true
-		}
-	}
-	return false
+	first := k &^ (refusedSpan - 1)
+	word := atom.Load64(&b.ranks[r].refused[first/refusedSpan%refusedWords])
+	return uint32(word>>32) == first && uint32(word)>>(k-first)&1 != 0
 }
 
 // refusedTag reports whether rank r has given up a collective whose messages have this tag.
 func (b *Board) refusedTag(r int, tag int32) bool {
 	for i := range b.ranks[r].refused {
-		if k := atom.Load32(&b.ranks[r].refused[i]); k != 0 && int32(k&maxTag) == tag {
+		word := atom.Load64(&b.ranks[r].refused[i])
+		if at := uint32(tag) - uint32(word>>32)&maxTag; at < refusedSpan && uint32(word)>>at&1 != 0 {
 			return true
 		}
 	}
@@ -264,7 +280,7 @@ func (b *Board) zero() {
 		}
 		atom.Store32(&b.ranks[r].done, 0)
 		for i := range b.ranks[r].refused {
-			atom.Store32(&b.ranks[r].refused[i], 0)
+			atom.Store64(&b.ranks[r].refused[i], 0)
 		}
 	}
 	b.seen = 0

@@ -4,6 +4,7 @@ package coll
 
 import (
 	"fmt"
+	"math/bits"
 	"sync"
 	"testing"
 	"unsafe"
@@ -49,7 +50,7 @@ func (c boardCase) world(w *explore.World) {
 			w.Memory(fmt.Sprintf("slot[%d][%d]", i, k), unsafe.Pointer(&r.slots[k]), 24)
 		}
 		w.Memory(fmt.Sprintf("done[%d]", i), unsafe.Pointer(&r.done), 4)
-		w.Memory(fmt.Sprintf("refused[%d]", i), unsafe.Pointer(&r.refused), 4*maxRefused)
+		w.Memory(fmt.Sprintf("refused[%d]", i), unsafe.Pointer(&r.refused), 8*refusedWords)
 	}
 	ranks := make([]*job.Rank, c.ranks)
 	for i := range ranks {
@@ -205,6 +206,39 @@ func TestEveryInterleavingOfBoard(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			explore.Run(t, explore.Options{FreeYield: true, Preemptions: c.preempt}, c.world)
+		})
+	}
+}
+
+// Two threads of a rank give collectives up at the same time, which another rank sees.
+func TestEveryInterleavingOfRefusals(t *testing.T) {
+	numbers := []uint32{4, 4 + refusedSpan, 4 + refusedSpan*refusedWords} // the last one is in the first one's place
+	for _, pair := range [][2]uint32{{numbers[0], numbers[0] + 1}, {numbers[0], numbers[1]}, {numbers[0], numbers[2]}} {
+		t.Run(fmt.Sprint(pair), func(t *testing.T) {
+			explore.Run(t, explore.Options{}, func(w *explore.World) {
+				ranks := new([1]boardRank)
+				w.Memory("refused", unsafe.Pointer(&ranks[0].refused), 8*refusedWords)
+				for i, k := range pair {
+					w.Thread(fmt.Sprintf("thread%d", i), func(*explore.Thread) { (&Board{ranks: ranks[:]}).refuse(k) })
+				}
+				w.Thread("other", func(t *explore.Thread) {
+					b := &Board{ranks: ranks[:], me: 1}
+					for _, k := range append(numbers, 0, 3, 6, 1<<31+4) {
+						t.Check(!b.refused(0, k) || k == pair[0] || k == pair[1], "collective %d has not been given up", k)
+						t.Check(!b.refusedTag(0, int32(k&maxTag)) || k&maxTag == pair[0] || k&maxTag == pair[1], "tag %d has not been given up", k&maxTag)
+					}
+				})
+				w.Finally(func() error {
+					known := 0
+					for _, word := range ranks[0].refused {
+						known += bits.OnesCount32(uint32(word))
+					}
+					if known != 2 && (known != 1 || pair[1] != numbers[2]) {
+						return fmt.Errorf("one of %d is forgotten", pair)
+					}
+					return nil
+				})
+			})
 		})
 	}
 }

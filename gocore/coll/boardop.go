@@ -284,6 +284,7 @@ func (s *BoardOp) Check() error {
 		for r := range b.ranks {
 			if r != s.c.Rank && int32(atom.Load32(&b.ranks[r].done)-(s.seq-b.ahead(s.c.need(&s.Args)))) < 0 {
 				if err := checkPeer(s.c.eng, s.c.Chan.World, r, &s.Call); err != nil {
+					s.c.giveUp(s.seq) // others may await only this rank
 					return err
 				}
 			}

@@ -193,18 +193,46 @@ func (o *Op) ask() {
 // compare returns an error if another rank has published another call on the board, or that
 // it has given this one up.
 func (o *Op) compare() *errs.Error {
-	if !o.hasCall || o.c.board == nil {
+	if o.c.board == nil {
 		return nil
 	}
+	refused := -1
 	for r := range o.c.Size {
-		if e := o.c.board.compare(&o.call, r, o.number, false); e != nil {
-			return e
+		if o.hasCall {
+			if e := o.c.board.compare(&o.call, r, o.number, false); e != nil {
+				return e
+			}
 		}
-		if r != o.c.Rank && o.c.board.refused(r, o.number) {
-			return o.c.refusedBy(&o.call, r)
+		if r != o.c.Rank && o.c.board.refused(r, o.number) && (refused < 0 || o.awaits(r)) {
+			refused = r
 		}
 	}
-	return nil
+	if refused < 0 {
+		return nil
+	}
+	return o.refusedBy(refused)
+}
+
+// refusedBy returns why the collective, which rank r has given up, can't complete, and lets this rank say so, too. If a rank has ended,
+// that is most likely the cause. Then a rank that does not depend on the one that has ended may complete: so it has to await r, and
+// what r has sent before has been delivered when this is called again.
+func (o *Op) refusedBy(r int) *errs.Error {
+	for dead := range o.c.Size {
+		how, gone := o.c.Chan.HowGone(dead)
+		switch {
+		case !gone || dead == o.c.Rank:
+			continue
+		case !o.awaits(r):
+			return nil
+		case !o.refused:
+			o.refused = true
+			return nil
+		}
+		o.cause = cause{dead, ended}
+		return o.alsoEnded(errs.New(errs.ProcFailed, "%s can't complete: %s (%s)", o.Name(), how, o.c.Sides.Name(dead)), dead)
+	}
+	o.refused = true
+	return o.mismatch(gaveUp, r, o.c.Sides)
 }
 
 // refusedBy returns why a collective, which rank r has given up, can't complete: another rank has ended, if one has.

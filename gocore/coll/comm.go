@@ -1,6 +1,7 @@
 package coll
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -30,6 +31,9 @@ type Comm struct {
 
 	keptMu sync.Mutex
 	kept   map[uint32]*Op // by number, those of objects between their steps
+
+	// lost is whether a rank has ended, after engine.Ends ends: ends<<1, and 1 if one has.
+	lost atomic.Uint64
 
 	stranded   stranded
 	singleCopy uint8  // whether the ranks can read each other's memory
@@ -105,6 +109,23 @@ func (refusals) Told(*fabric.Header, []byte) {}
 // Stray implements p2p.Listener: nobody receives a message of a collective that was refused.
 func (l refusals) Stray(h *fabric.Header) bool {
 	return h.Gen == l.c.Chan.Generation() && l.c.board.refusedTag(l.c.Rank, h.Tag)
+}
+
+// lostOne reports whether a rank of a communicator with a board has ended.
+func (c *Comm) lostOne() bool {
+	ends := uint64(c.eng.Ends())
+	if ends == 0 {
+		return false
+	}
+	known := c.lost.Load()
+	if known>>1 != ends {
+		known = ends << 1
+		if slices.ContainsFunc(c.Chan.World, c.eng.Gone) {
+			known |= 1
+		}
+		c.lost.Store(known)
+	}
+	return known&1 != 0
 }
 
 // after returns the i-th rank, from 0, of those that follow this one; the last of them is this one itself. A rank reads in this

@@ -121,7 +121,7 @@ func (c *Comm) newStep(next *starting, step func(o *Op, k int) bool) *Op {
 // restart makes an operation that has completed a step that of the next one.
 func (o *Op) restart(step func(o *Op, k int) bool, objects *Objects) {
 	o.mu.Lock()
-	o.ended, o.again, o.steps, o.used, o.askAt, o.objects = false, false, 0, 0, 0, objects
+	o.ended, o.again, o.refused, o.steps, o.used, o.askAt, o.objects = false, false, false, 0, 0, 0, objects
 	o.step = func(k int) bool { return step(o, k) }
 	o.mu.Unlock()
 	o.Advance()

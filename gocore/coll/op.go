@@ -40,6 +40,8 @@ type Op struct {
 	askAt int64 // when it asks the ranks that it awaits, 0: it has not waited yet
 	pause int64 // until it asks again
 	again bool  // it has asked again because a rank has failed
+
+	refused bool // there is a board, and a rank that is awaited has given up
 }
 
 // newOp starts a collective by messages. step starts the k-th step, from 0, and reports
@@ -81,7 +83,8 @@ func (o *Op) Advance() bool {
 	defer o.mu.Unlock()
 	for !o.ended {
 		pending, hopeless := o.look()
-		if pending && !hopeless && o.wanted.Load() { // a rank that asks depends on those that this one awaits
+		// Others may depend on those that this one awaits: one that asks, or all on a board, whose program may wait for something else.
+		if pending && !hopeless && (o.wanted.Load() || o.ledger == nil && o.c.board != nil && o.c.lostOne()) {
 			if e := o.stuck(); e != nil {
 				o.err, hopeless = e, true
 			}
@@ -185,6 +188,10 @@ func (o *Op) giveUp() {
 func (o *Op) end(failed bool) {
 	switch o.ended = true; {
 	case o.ledger == nil:
+		// A rank that has ended or given up is awaited by few, on whose messages others depend.
+		if failed && (o.refused || o.cause.label == ended) && o.c.board != nil && o.c.Chan.Dropped(o.generation) == nil {
+			o.c.refuse(o.number)
+		}
 	case failed:
 		o.ledger.end(&o.entry, &o.cause)
 		o.c.Chan.Drop(o.tag, o.generation, func(h *fabric.Header) { o.ledger.dropped(h, o.number) })

@@ -62,6 +62,7 @@ type Engine struct {
 	connected connected
 
 	gone   []atomic.Uint32 // by rank or number: 1 when it has ended, see watch.go
+	ends   atomic.Uint32   // how many have been set in gone
 	judged []atomic.Uint32 // likewise: 1 when it has ended and the launcher has decided, or had the time
 	onGone []func(rank int)
 	onEnd  func(rank int) // see OnEnd

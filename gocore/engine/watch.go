@@ -47,9 +47,18 @@ func (e *Engine) Gone(r int) bool {
 	if !e.exited(r) || !e.drained(r) {
 		return false
 	}
-	e.gone[r].Store(1)
+	e.setGone(r)
 	return true
 }
+
+func (e *Engine) setGone(r int) {
+	if e.gone[r].CompareAndSwap(0, 1) {
+		e.ends.Add(1)
+	}
+}
+
+// Ends counts the ranks of which it is known that they are Gone.
+func (e *Engine) Ends() uint32 { return e.ends.Load() }
 
 // HowEnded returns a description of the end of rank r, false if its process has not ended and its host has not left the job. What
 // the rank has sent may still arrive, and the launcher may stop this process because of that end: see Gone.
@@ -193,7 +202,7 @@ func (e *Engine) NoteGone(rank int) {
 			}
 		})
 	}
-	e.gone[rank].Store(1)
+	e.setGone(rank)
 	for _, f := range e.onGone {
 		f(rank)
 	}

@@ -34,6 +34,27 @@ def test_others_do_not_wait_for_one_that_has_given_up(mpirun, fabric, call):
     mpirun(4, program.one_has_given_up, call, launcher=RECOVERY, env={"GORMAPY_FABRIC": fabric} if fabric else {})
 
 
+PLACES = [{}, {"GORMAPY_FABRIC": "tcp"}, {"GORMAPY_JOB_NODES": "2"}]
+
+
+@pytest.mark.parametrize(("n", "in_flight"), [(2, 3), (4, 3), (4, 40), (7, 3)])
+@pytest.mark.parametrize("env", PLACES)
+def test_all_learn_of_the_end(mpirun, env, n, in_flight):
+    mpirun(n, program.all_learn_of_the_end, in_flight, launcher=RECOVERY, env=env)
+
+
+@pytest.mark.parametrize("n", [4, 7])
+@pytest.mark.parametrize("env", PLACES)
+def test_others_learn_in_other_calls(mpirun, env, n):
+    mpirun(n, program.others_learn_in_other_calls, launcher=RECOVERY, env=env)
+
+
+@pytest.mark.shm("there a root does not wait for its peers to leave earlier calls")
+@pytest.mark.parametrize("call", program.keys_of("AHEAD"))
+def test_one_is_ahead(mpirun, call):
+    mpirun(4, program.one_is_ahead, call, launcher=RECOVERY)
+
+
 @pytest.mark.parametrize("call", program.keys_of("TO_ROOT"))
 @pytest.mark.parametrize("fabric", [None, "tcp"])
 def test_the_end_of_a_rank_that_has_contributed_is_no_error(mpirun, fabric, call):

@@ -322,6 +322,62 @@ def one_has_given_up(call):
         world.Send(np.zeros(1), 3)
 
 
+def all_learn_of_the_end(in_flight):
+    """Most ranks of a barrier await living ones, which get an error and send no more."""
+    c = world.Dup()
+    c.Barrier()
+    if rank == VICTIM:
+        kill()
+    requests = [c.Ibarrier() if i % 2 else c.Iallreduce(np.zeros(4), np.zeros(4)) for i in range(in_flight)]
+    assert [error_of(request.Wait) for request in requests] == [MPI.ERR_PROC_FAILED] * in_flight
+    others = [r for r in range(size) if r not in (0, VICTIM)]
+    for r in others if rank == 0 else [0]:
+        world.Sendrecv(np.zeros(1), r, recvbuf=np.zeros(1), source=r)
+
+
+def others_learn_in_other_calls():
+    """Only some ranks of a barrier wait for its end. Most await living ones, which wait for a message."""
+    c = world.Dup()
+    c.Barrier()
+    if rank == VICTIM:
+        kill()
+    request = c.Ibarrier()
+    living = [r for r in range(size) if r != VICTIM]
+    for r in living:  # one after the other finds the end, and then lets the next one look
+        if r == rank:
+            assert error_of(request.Wait) == MPI.ERR_PROC_FAILED
+        pass_on(living, r)
+
+
+def pass_on(living, root):
+    """Send a message from one of the living ranks to the others."""
+    for r in living:
+        if rank == root and r != root:
+            world.Send(np.zeros(1), r)
+        elif rank == r and r != root:
+            world.Recv(np.zeros(1), root)
+
+
+# Calls of which a rank that runs ahead finds that another one has ended, and others await only that rank.
+AHEAD = {
+    "Bcast": lambda c: c.Bcast(np.zeros(4), size - 1),
+    "bcast": lambda c: c.bcast(None, size - 1),
+    "Scatter": lambda c: c.Scatter(np.zeros(4 * size), np.zeros(4), size - 1),
+    "Scan": lambda c: c.Scan(np.zeros(4), np.zeros(4)),
+}
+
+
+def one_is_ahead(call):
+    """A root ends a call when its peers do not leave earlier ones; those that have left them learn of it."""
+    c = world.Dup()
+    c.Barrier()
+    if rank == VICTIM:
+        kill()
+    assert error_of(lambda: repeat(lambda: AHEAD[call](c))) == MPI.ERR_PROC_FAILED
+    pass_on([r for r in range(size) if r != VICTIM], 0)
+    pass_on([r for r in range(size) if r != VICTIM], size - 1)
+
+
 # Calls in which a rank has done its part when it has sent to rank 0.
 TO_ROOT = {
     "gather": lambda c: c.gather(bytes(c.rank)),
