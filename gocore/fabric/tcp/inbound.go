@@ -38,6 +38,7 @@ type inbound struct {
 	into    unsafe.Pointer // the memory that Place returned
 	scratch []byte         // or memory of the transport
 	dropped bool           // or neither: the payload is discarded
+	torn    bool           // bytes of the payload have been lost
 	iov     [3]unix.Iovec
 	hdr     unix.Msghdr
 }
@@ -118,7 +119,7 @@ func (p *pair) read() (asked, n int, errno unix.Errno) {
 	data := max(0, p.rest-pad) // missing bytes of the payload
 	var to []byte
 	switch {
-	case p.dropped:
+	case p.dropped || p.torn:
 		to = p.t.trash[:min(data, len(p.t.trash))]
 	case p.into != nil:
 		to = unsafe.Slice((*byte)(unsafe.Add(p.into, p.size-data)), data)
@@ -216,7 +217,7 @@ func (p *pair) compact(need int) {
 func (p *pair) place(sink fabric.Sink, size int) {
 	body := p.in[p.r+headBytes : min(p.w, p.r+frameBytes(size))]
 	p.r, p.long = p.r+headBytes+len(body), true
-	p.size, p.rest, p.dropped = size, frameBytes(size)-headBytes-len(body), false
+	p.size, p.rest, p.dropped, p.torn = size, frameBytes(size)-headBytes-len(body), false, false
 	if p.into = sink.Place(p.peer, &p.head, size); p.into != nil {
 		if sys.Touch(func() { copy(unsafe.Slice((*byte)(p.into), size), body) }) == nil {
 			return
@@ -228,11 +229,11 @@ func (p *pair) place(sink fabric.Sink, size int) {
 
 // divert makes a long payload go to memory of the transport, because the memory that Place returned
 // can't be written to. The sink meets the same fault when the payload is delivered, unless the memory
-// is there again by then: so the payload is kept whole, if what has arrived can be read.
+// is there again by then: so the payload is kept whole. If what has arrived can't be read, it is lost, and the sink
+// gets a payload that faults.
 func (p *pair) divert() {
 	if !p.takeBack() {
-		p.into, p.scratch = nil, p.t.takeScratch()
-		clear(p.scratch[:p.size])
+		p.into, p.torn = nil, true
 	}
 }
 
@@ -253,6 +254,8 @@ func (p *pair) deliverLong(sink fabric.Sink) {
 	payload, scratch := []byte(nil), p.scratch
 	switch {
 	case p.dropped:
+	case p.torn:
+		payload = p.t.faulty[:p.size]
 	case p.into != nil:
 		payload = unsafe.Slice((*byte)(p.into), p.size)
 	default:

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/fabric/fabrictest"
+	"gormapy/gocore/sys"
 )
 
 // Ranks that connect to each other at once, in random orders, end with one
@@ -233,6 +235,37 @@ func TestByteByByte(t *testing.T) {
 		assert.Equal(t, round+1, s.asked)
 	}
 	assert.Empty(t, s.broken)
+}
+
+// A payload of which bytes have been lost, with the memory in which they had arrived, faults when it is delivered, although the
+// memory is there again.
+func TestLostPayload(t *testing.T) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	r, s, c := raw(t)
+	mem, err := unix.Mmap(-1, 0, 2*placeMin, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	require.NoError(t, err)
+	defer func() { _ = unix.Munmap(mem) }()
+	s.place = func(*fabric.Header, int) unsafe.Pointer { return unsafe.Pointer(&mem[0]) }
+	long := strings.Repeat("x", 2*placeMin)
+	data := framesFrom(0, fabric.Header{Kind: 2}, long, "tail")
+	write := func(part []byte) {
+		_, err := c.Write(part)
+		require.NoError(t, err)
+	}
+	write(data[:placeMin])
+	pollUntil(t, r, s, "a part", func() bool { return mem[placeMin/2] == 'x' })
+	require.NoError(t, unix.Mprotect(mem, unix.PROT_NONE))
+	write(data[placeMin : placeMin+100])
+	for range 3 {
+		inside(r).Poll(s)
+	}
+	require.NoError(t, unix.Mprotect(mem, unix.PROT_READ|unix.PROT_WRITE))
+	write(data[placeMin+100:])
+	deadline := time.Now().Add(10 * time.Second)
+	for err = nil; err == nil && time.Now().Before(deadline); {
+		err = sys.Touch(func() { inside(r).Poll(s) })
+	}
+	assert.True(t, sys.IsFault(err), "the sink reads the payload: %v", err)
 }
 
 // An invalid frame breaks the connection, once, with an error; messages before it

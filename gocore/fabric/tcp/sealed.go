@@ -114,7 +114,7 @@ func (p *pair) stage(total int) {
 	p.scratch = p.t.takeScratch()
 	n := copy(p.scratch[:total], p.in[p.r:p.w])
 	p.r, p.long = p.r+n, true
-	p.size, p.rest, p.dropped = total, total-n, false
+	p.size, p.rest, p.dropped, p.torn = total, total-n, false, false
 	if p.rest > 0 {
 		p.r, p.w = 0, 0
 	}

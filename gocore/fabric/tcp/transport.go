@@ -54,6 +54,7 @@ type Transport struct {
 	skipped int     // polls since epoll was asked
 	armed   bool    // a thread may sleep on FD: epoll is asked at every poll
 	trash   []byte  // takes bytes that are dropped
+	faulty  []byte  // faults: the payload of a message of which bytes are lost
 	zeros   [8]byte // takes the zeros behind a payload
 	spare   [][]byte
 	earlies []*pair // lanes whose first frame is not due
@@ -133,6 +134,9 @@ func New(dir fabric.Directory, o Options) (*Transport, error) {
 }
 
 func (t *Transport) open(list []netip.Addr) (err error) {
+	if t.faulty, err = unix.Mmap(-1, 0, maxShort, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
+		return fmt.Errorf("reserve %d bytes of the address space: %w", maxShort, err)
+	}
 	if t.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		t.epoll = -1
 		return fmt.Errorf("make an epoll descriptor: %w", err)
@@ -421,6 +425,10 @@ func (t *Transport) Close() error {
 		p.mu.Unlock()
 	}
 	t.hot, t.ended = nil, nil
+	if t.faulty != nil {
+		_ = unix.Munmap(t.faulty)
+		t.faulty = nil
+	}
 	for _, fd := range []*int{&t.listener, &t.timer, &t.epoll} {
 		if *fd >= 0 {
 			_ = unix.Close(*fd)
