@@ -229,6 +229,15 @@ func (b *Board) gaveUp(r int, k uint32) bool {
 	return uint32(word>>32) == k && callOf(uint32(word)).Kind == KindGiveUp
 }
 
+// retract replaces this rank's call in its slot of collective k, if it has published one: it has given the collective up, and may
+// change what it offered to the others. The compare-and-swap orders that behind it.
+func (b *Board) retract(k uint32) {
+	p := &b.ranks[b.me].slots[k%job.BoardSlots].word
+	if word := atom.Load64(p); uint32(word>>32) == k {
+		atom.CAS64(p, word, uint64(k)<<32|uint64(givenUp.signature()))
+	}
+}
+
 // leave records that this rank reads nothing of collective k any more. It reports
 // whether any rank waits for room.
 func (b *Board) leave(k uint32) (awaited bool) {

@@ -26,6 +26,11 @@ import (
 // the ranks that may be reading its memory. The others then end in the same way, with
 // the same number.
 //
+// A rank that ends a collective early, because another one has ended, the communicator was revoked, or of an interrupt, can't wait for
+// those that may be reading its memory: they may never come. It retracts what it has published before it returns, and so before its
+// program changes that memory. A rank that reads looks whether that has happened when it has finished reading: then it may have
+// read anything, and gives up.
+//
 // A rank that can't read another one's memory gives up likewise, and before that stores the number in its refused words: the
 // ranks that publish data look there when they have finished waiting, and the one whose memory can't be read finds that out. The
 // kernel does not say which address was at fault, so that rank reads a byte of each page of what it has published.
@@ -52,6 +57,7 @@ type SingleCopyOp struct {
 	published bool             // this rank's data has been published for it
 	joined    bool             // nothing of this rank is going to be published for it, see Check
 	awaited   func(r int) bool // the current step waits until these have published; nil: it does not
+	reads     func(r int) bool // the data of these is read until this rank leaves; nil: it reads none
 	ending    bool             // steps are those of giveUp
 	memoryErr bool             // err is of memory: the ranks give up with the same number
 
@@ -146,6 +152,7 @@ func (d *SingleCopyOp) Advance() bool {
 	switch {
 	case d.err != nil && len(d.steps) > 0: // the others must not wait for this rank
 		d.c.board.wait(&d.waiting, false)
+		d.retract()
 		d.c.done(d.c.seq)
 		d.steps = nil
 		d.strand()
@@ -153,8 +160,8 @@ func (d *SingleCopyOp) Advance() bool {
 		d.strand()
 		d.told()
 	default:
+		d.told() // it reads what the others read
 		d.giveBack()
-		d.told()
 	}
 	return true
 }
@@ -216,7 +223,7 @@ func (d *SingleCopyOp) giveUp() {
 	}
 	switch {
 	case d.published: // others may be reading this rank's memory
-		d.steps = append(d.steps, d.leave(&k), d.wait(func() uint32 { return k }, -1))
+		d.steps = append(d.steps, then(func() { d.c.done(k) }), d.wait(func() uint32 { return k }, -1))
 	case d.begun:
 		d.steps = append(d.steps, d.refuse(func() uint32 { return k }))
 	}
@@ -258,12 +265,22 @@ func (d *SingleCopyOp) Pending() int { return min(d.at, d.c.Size-1) }
 func (d *SingleCopyOp) Abandon() {
 	if d.c.Chan.Dropped(d.generation) == nil {
 		d.c.board.wait(&d.waiting, false)
+		d.retract()
 	}
 	if d.msg != nil {
 		d.msg.Abandon()
 	}
 	d.steps = nil
 	d.strand()
+}
+
+// retract tells the ranks that may be reading this one's memory that it has ended the collective.
+func (d *SingleCopyOp) retract() {
+	if d.nexposes > 0 {
+		for i := range d.taken {
+			d.c.board.retract(d.c.seq - i)
+		}
+	}
 }
 
 // Check returns why the collective can't complete any more, nil if it can.
@@ -301,6 +318,7 @@ func (d *SingleCopyOp) Check() error {
 		if int32(atom.Load32(&b.ranks[r].done)-k) < 0 {
 			err := checkPeer(d.c.eng, d.c.Chan.World, r, &d.Call)
 			if err != nil && int32(atom.Load32(&b.ranks[r].done)-k) < 0 {
+				d.retract()
 				return err
 			}
 		}
@@ -397,7 +415,7 @@ func (d *SingleCopyOp) read(k *uint32, needed func(r int) bool) func() bool {
 			}
 			d.from[r] = *(*source)(b.place(r, *k, sourceBytes))
 		}
-		d.awaited = nil
+		d.awaited, d.reads = nil, needed
 		if needed(0) && needed(d.c.Size-1) {
 			b.learn(*k - 1)
 		}
@@ -413,9 +431,18 @@ func then(f func()) func() bool {
 	}
 }
 
-// leave returns the step that records that this rank has read what it needs.
+// leave returns the step that records that this rank has read what it needs. The others must have kept that until here.
 func (d *SingleCopyOp) leave(k *uint32) func() bool {
-	return then(func() { d.c.done(*k) })
+	return then(func() {
+		for r := range d.c.Size {
+			if d.reads != nil && r != d.c.Rank && d.reads(r) && d.c.board.gaveUp(r, *k) {
+				d.err, d.memoryErr = d.c.refusedBy(&d.Call, r), true
+				return
+			}
+		}
+		d.reads = nil
+		d.c.done(*k)
+	})
 }
 
 func (d *SingleCopyOp) anyRank(int) bool { return true }
