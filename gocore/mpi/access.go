@@ -124,6 +124,23 @@ func RMA(a *Access) (code Code) {
 	return win.access(a, nil)
 }
 
+// WinCheckRange returns an error if the part of a rank has no such place for so many bytes of an operation, which may be done later.
+func WinCheckRange(h int64, rank int, disp, count, datatype, bytes int64) (code Code) {
+	defer Contain(&code)
+	win, e := getWin(h)
+	if e == nil && (rank < 0 || rank >= win.Size) {
+		e = win.NoRank("the target rank", rank)
+	}
+	var target p2p.Buf
+	if e == nil {
+		target, e = shape(count, datatype)
+	}
+	if e == nil {
+		e = win.CheckRange(rma.TargetSpec{Rank: rank, Disp: int(disp), Count: target.Count, Type: target.Type}, int(bytes))
+	}
+	return CodeOf(e)
+}
+
 // CompareAndSwap replaces an element at a target by *origin if it equals *compare, and
 // writes its former value to *result.
 func CompareAndSwap(h, origin, compare, result, datatype int64, rank int, disp int64) (code Code) {

@@ -41,37 +41,62 @@ func (w *Win) locate(s TargetSpec, bytes int, span func(count int) (lo, hi int))
 	if p.outstanding == nil {
 		p.outstanding = w.outstanding[s.Rank].Load()
 	}
-	if s.Count < 0 {
-		return p, errs.New(errs.Count, "the target count %d is negative", s.Count)
-	}
-	if n := s.Count * s.Type.Size(); n != bytes {
-		return p, errs.New(errs.Type, "the target side describes %d bytes (%d x %s), the origin side %d", n, s.Count, s.Type.Name(), bytes)
-	}
-	if s.Disp < 0 {
-		return p, errs.New(errs.Disp, "the target displacement %d is negative", s.Disp)
-	}
-	if bytes == 0 {
-		return p, nil
+	if e := s.checkSize(bytes); e != nil || bytes == 0 {
+		return p, e
 	}
 	lo, hi := span(s.Count)
 	if w.Flavor == FlavorDynamic {
 		return p, w.locateAttached(&p, s.Disp, lo, hi)
 	}
+	if e := w.checkRange(s, lo, hi); e != nil {
+		return p, e
+	}
 	t := w.Desc.Target(s.Rank)
 	p.off = s.Disp * int(t.Unit)
-	// What does not fit in an int is the largest or the smallest int in lo and hi.
-	if s.Disp > (1<<62)/max(int(t.Unit), 1) || hi > 1<<62 {
-		return p, errs.New(errs.RMARange, "a displacement of %d units of %d bytes is beyond rank %d's part of %s, which has %d bytes",
-			s.Disp, t.Unit, s.Rank, w.name(), t.Bytes)
-	}
-	if s.Disp > int(t.Bytes)/max(int(t.Unit), 1) || lo < -p.off || hi > int(t.Bytes)-p.off {
-		return p, errs.New(errs.RMARange, "bytes %d to %d of rank %d's part of %s were asked for (displacement %d in units of %d bytes), it has %d bytes",
-			p.off+lo, p.off+hi, s.Rank, w.name(), s.Disp, t.Unit, t.Bytes)
-	}
 	if t.Base != nil {
 		p.direct, p.addr = true, unsafe.Add(t.Base, p.off)
 	}
 	return p, nil
+}
+
+// CheckRange returns an error if the part of a rank, which has to be one of the window, has no such place for so many bytes. The
+// rank need not be accessible now. Of a dynamic window only the target knows.
+func (w *Win) CheckRange(s TargetSpec, bytes int) *errs.Error {
+	if e := s.checkSize(bytes); e != nil || bytes == 0 || w.Flavor == FlavorDynamic {
+		return e
+	}
+	lo, hi := s.Type.Span(s.Count)
+	return w.checkRange(s, lo, hi)
+}
+
+// checkSize returns an error if the target side does not describe so many bytes.
+func (s TargetSpec) checkSize(bytes int) *errs.Error {
+	if s.Count < 0 {
+		return errs.New(errs.Count, "the target count %d is negative", s.Count)
+	}
+	if n := s.Count * s.Type.Size(); n != bytes {
+		return errs.New(errs.Type, "the target side describes %d bytes (%d x %s), the origin side %d", n, s.Count, s.Type.Name(), bytes)
+	}
+	if s.Disp < 0 {
+		return errs.New(errs.Disp, "the target displacement %d is negative", s.Disp)
+	}
+	return nil
+}
+
+// checkRange returns an error if bytes lo to hi from the displacement on are not all in the target's part.
+func (w *Win) checkRange(s TargetSpec, lo, hi int) *errs.Error {
+	t := w.Desc.Target(s.Rank)
+	off := s.Disp * int(t.Unit)
+	// What does not fit in an int is the largest or the smallest int in lo and hi.
+	if s.Disp > (1<<62)/max(int(t.Unit), 1) || hi > 1<<62 {
+		return errs.New(errs.RMARange, "a displacement of %d units of %d bytes is beyond rank %d's part of %s, which has %d bytes",
+			s.Disp, t.Unit, s.Rank, w.name(), t.Bytes)
+	}
+	if s.Disp > int(t.Bytes)/max(int(t.Unit), 1) || lo < -off || hi > int(t.Bytes)-off {
+		return errs.New(errs.RMARange, "bytes %d to %d of rank %d's part of %s were asked for (displacement %d in units of %d bytes), it has %d bytes",
+			off+lo, off+hi, s.Rank, w.name(), s.Disp, t.Unit, t.Bytes)
+	}
+	return nil
 }
 
 // packed returns b's data in one run.

@@ -423,6 +423,11 @@ func WinDetach(win, addr int64) int { return -mpi.WinDetach(win, addr) }
 // WinGroup makes the group of a window.
 func WinGroup(win int64) int64 { return mpi.WinGroup(win) }
 
+// WinCheckRange reports whether a rank's part has a place for so many bytes of an operation.
+func WinCheckRange(win int64, rank int, disp, count, datatype, bytes int64) int {
+	return -mpi.WinCheckRange(win, rank, disp, count, datatype, bytes)
+}
+
 // WinNotify adds 1 to a counter of a rank and returns 0 or a negative code.
 func WinNotify(win int64, rank, slot int) int { return -mpi.WinNotify(win, rank, slot) }
 

@@ -72,6 +72,10 @@ def _end():
 
 def was_reset() -> None:
     """Tell the checker that the rank has left `gormapy.reset`: nothing of before is in flight."""
+    if os.environ.get("GORMAPY_UNKIND"):
+        from . import unkind
+
+        unkind.was_reset()
     if not _on:
         return
     from gormapy._ext import fast

@@ -71,7 +71,8 @@ def _tell(win, known, site, kind, number, target, origin, spec, result, compare,
         known.awaited.append((number, target, result_address, result[2], swap))
 
 
-def _parsers():
+def parsers():
+    """Return what reads arguments: of Put, Get and Accumulate; Get_accumulate; Fetch_and_op; Compare_and_swap."""
     from gormapy import MPI
     from gormapy.MPI.msgbuffer import message, parse_access, single
 
@@ -164,7 +165,7 @@ def install():
     """Replace the methods of Win that start operations, and the functions of gormapy.notify."""
     from gormapy import MPI, notify
 
-    access, fetching, fetch, swap = _parsers()
+    access, fetching, fetch, swap = parsers()
     operations = {
         "Put": (kinds.PUT, access(True)),
         "Get": (kinds.GET, access(False)),

@@ -10,161 +10,63 @@ Shared memory is kind: a Put is over when its call returns. A program that relie
 - a standard send waits until its receive has begun.
 
 The order follows from a seed, so that a run that fails can be had again. Arguments are checked when an operation is
-called, but what only the target knows, such as whether a place is in its part, when it is done.
+called, but for a place in a dynamic window, which only the target knows, when it is done.
 
 With ``--check`` the checker is told of the calls as the program makes them. Then Lock, Start and standard sends are as
 they are: the checker learns from the ends of these calls which of two locks came first, and when a message was sent.
 """
 
-import ctypes
+import contextlib
 import functools
-import random
-import threading
-import time
+import operator
 
-from .wrapping import Layer, replace
+from gormapy import MPI, notify
+from gormapy._ext import core
+
+from . import copies, late_window
+from .late_operation import LateOperation
+from .late_window import START, LateWindow, changing
+from .wrapping import Layer, replace, wrapped
 
 _LOCAL = ("Flush_local", "Flush_local_all")
 _COMPLETING = {"Flush": 1, "Flush_all": 0, "Unlock": 1, "Unlock_all": 0, "Fence": 0, "Complete": 0, "Free": 0}
 _COMPLETING |= {"Flush_local": 1, "Flush_local_all": 0}
 _OPERATIONS = ("Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap")
-_RANK = {"Get_accumulate": 2, "Fetch_and_op": 2, "Compare_and_swap": 3, "Rget_accumulate": 2}  # its place; else 1
 _SENDS = {"Send": "Ssend", "Isend": "Issend", "send": "ssend", "isend": "issend", "Send_init": "Ssend_init"}
 
-_SHARED = 4  # MPI.WIN_FLAVOR_SHARED
-_ALL_OF, _SHARE, _LONGEST = 100, 0.02, 0.01  # pauses: of all first ones, then a share; seconds
-
-_order = random.Random()
-_pauses = 0
-_windows = {}  # handle -> _Late
-_requests = {}  # id of a request -> (the request, its window, its operation)
-_changing = threading.RLock()
-_replace = functools.partial(replace, layer=Layer())  # the checker may stand before it
-
-
-class _Late:
-    """What is still to be done on a window."""
-
-    def __init__(self):
-        self.operations = []
-        self.locks = {}  # target -> a Lock that is not there yet
-        self.start = None  # a Start that has not been made
-
-    def free(self):
-        """Report whether nothing has been put off."""
-        return not self.operations and not self.locks and self.start is None
-
-
-class _Operation:
-    """One operation: what does it, and whether its effect has a place among those of other accumulates."""
-
-    def __init__(self, name, method, win, args, kwargs):
-        self.name, self.method, self.win = name, method, win
-        self.args, self.kwargs = list(args), kwargs
-        place = _RANK.get(name, 1)
-        self.rank = args[place] if len(args) > place else kwargs.get("target_rank")
-        self.ordered = "ccumulate" in name or name in ("Fetch_and_op", "Compare_and_swap")
-
-    def do(self):
-        self.method(self.win, *self.args, **self.kwargs)
-
-    def reads_only(self):
-        """Report whether it fills no buffer of this rank."""
-        return self.name in ("Put", "Accumulate")
-
-    def take_origin(self):
-        """Go on with a copy of the origin: the program may change its own."""
-        from gormapy.MPI.msgbuffer import message
-
-        origin = self.args[0] if self.args else self.kwargs["origin"]
-        address, count, datatype, _ = message(origin, True, self.rank, 0)
-        extent = datatype._true_extent + abs(count - 1) * datatype._extent if count else 0
-        if not extent or datatype._true_lb < 0:
-            return
-        copy = bytearray(datatype._true_lb + extent)
-        copy[:] = ctypes.string_at(address, len(copy))
-        taken = [copy, count, datatype]
-        if self.args:
-            self.args[0] = taken
-        else:
-            self.kwargs["origin"] = taken
+_windows = {}  # handle -> LateWindow
+_requests = {}  # handle of a request -> (LateWindow, LateOperation)
+_layer = Layer()  # the checker may stand before it
+_replace = functools.partial(replace, layer=_layer)
+_originals = {}
 
 
 def _late(win):
-    with _changing:
-        return _windows.setdefault(win._h, _Late())
+    with changing:
+        return _windows.setdefault(win._h, LateWindow())
 
 
-def _begin(win, late, rank=None):
-    """Make the Lock and the Start that were put off; of a lock, that of one target or of all."""
-    for target in list(late.locks) if rank is None else [rank] if rank in late.locks else []:
-        late.locks.pop(target)()
-    if late.start is not None:
-        start, late.start = late.start, None
-        start()
-
-
-def _pause():
-    """Let the other ranks go on: at first each time, later now and then."""
-    global _pauses
-    _pauses += 1
-    if _pauses <= _ALL_OF or _order.random() < _SHARE:
-        time.sleep((1 + _order.random()) / 2 * _LONGEST)
-
-
-def _do(win, late, rank=None):
-    """Do the operations on one target, or on all."""
-    _pause()
-    with _changing:
-        chosen = [o for o in late.operations if rank is None or o.rank == rank]
-        late.operations = [o for o in late.operations if rank is not None and o.rank != rank]
-    _begin(win, late, rank)
-    keys = sorted(_order.random() for o in chosen if o.ordered)
-    order = [(keys.pop(0) if o.ordered else _order.random(), number) for number, o in enumerate(chosen)]
-    for _, number in sorted(order):
-        chosen[number].do()
+# Operations
+# ----------
 
 
 def _operation(name):
+    """Put off an operation, if there is an epoch."""
+
     def make(method):
         def told(self, *args, **kwargs):
-            operation = _Operation(name, method, self, args, kwargs)
+            operation = LateOperation(name, method, self, args, kwargs)
             late = _late(self)
-            size = self._description[5] if self._description else 0
-            if type(operation.rank) is not int or not 0 <= operation.rank < size or not _fits(operation):
-                return method(self, *args, **kwargs)  # it does nothing, or has an error
-            if operation.rank not in late.locks and late.start is None:
+            if not operation.can_be_late():
+                return _at_once(method, late, operation)
+            if not late.opens(operation.rank):
                 _originals["Put"](self, bytearray(), operation.rank)  # is there an epoch?
-            with _changing:
-                late.operations.append(operation)
+            late.put_off(operation)
             return None
 
         return told
 
     return make
-
-
-def _fits(operation):
-    """Report whether the arguments of an operation can be parsed."""
-    from .operations import _parsers
-
-    access, fetching, fetch, swap = _parsers()
-    parse = {
-        "Put": access(True),
-        "Get": access(False),
-        "Accumulate": access(True),
-        "Get_accumulate": fetching,
-        "Fetch_and_op": fetch,
-        "Compare_and_swap": swap,
-    }[operation.name]
-    try:
-        parse(*operation.args, **operation.kwargs)
-    except Exception:
-        return False
-    return True
-
-
-_originals = {}
 
 
 def _requested(name):
@@ -173,16 +75,14 @@ def _requested(name):
     def make(method):
         def told(self, *args, **kwargs):
             base = name[1:].capitalize()
-            operation = _Operation(base, _originals[base], self, args, kwargs)
+            operation = LateOperation(base, _originals[base], self, args, kwargs)
             late = _late(self)
-            size = self._description[5] if self._description else 0
-            if type(operation.rank) is not int or not 0 <= operation.rank < size or not _fits(operation):
-                return method(self, *args, **kwargs)
-            _begin(self, late, operation.rank)
+            if not operation.can_be_late():
+                return _at_once(method, late, operation)
+            late.begin(operation.rank)
             request = _originals["Rput"](self, bytearray(), operation.rank)
-            with _changing:
-                late.operations.append(operation)
-                _requests[id(request)] = request, late, operation
+            late.put_off(operation)
+            _requests[request._h] = late, operation
             return request
 
         return told
@@ -190,83 +90,176 @@ def _requested(name):
     return make
 
 
-def _completing(name, has_rank):
-    def make(method):
-        def told(self, *args, **kwargs):
-            late = _windows.get(self._h)
-            if late is None or late.free():
-                return method(self, *args, **kwargs)
-            rank = (args[0] if args else kwargs.get("rank")) if has_rank else None
-            if name in _LOCAL:
-                _do_locally(self, late, rank)
-            else:
-                _do(self, late, rank)
-            return method(self, *args, **kwargs)
-
-        return told
-
-    return make
+def _at_once(method, late, operation):
+    """Do an operation that does nothing or has an error, which is not that its Lock was put off."""
+    late.begin(operation.rank)
+    return method(operation.win, *operation.args, **operation.kwargs)
 
 
-def _do_locally(win, late, rank):
-    """Fill the buffers of this rank, and take over those that are read."""
-    with _changing:
-        chosen = [o for o in late.operations if rank is None or o.rank == rank]
-    if any(not o.reads_only() for o in chosen):
-        _do(win, late, rank)
-        return
-    _begin(win, late, rank)
-    for operation in chosen:
-        operation.take_origin()
+def _notifying(function):
+    """Make the Lock that was put off: the extension does this operation at once."""
+
+    def told(win, origin, target_rank, target=None, slot=0):
+        late = _windows.get(getattr(win, "_h", 0))
+        if late is not None:
+            late.begin()
+        return function(win, origin, target_rank, target, slot)
+
+    return told
+
+
+def _freeing_type(method):
+    def told(self):
+        if not self.is_predefined:
+            with changing:
+                for late in _windows.values():
+                    for operation in late.operations:
+                        operation.keep_type(self)
+        method(self)
+
+    return told
+
+
+# What opens an epoch
+# -------------------
 
 
 def _locking(method):
-    from . import copies
-
-    def told(self, rank, *args, **kwargs):
+    def told(self, rank, lock_type=MPI.LOCK_EXCLUSIVE, assertion=0):
         late = _late(self)
         base = self._description
         # a part that this rank can load and store without MPI: its own, and those of a shared window
-        direct = base and (rank == base[4] or base[3] == _SHARED)
-        if direct or not late.free() or type(rank) is not int:
-            return method(self, rank, *args, **kwargs)
-        late.locks[rank] = lambda: method(self, rank, *args, **kwargs)
+        direct = base and (rank == base[4] or base[3] == MPI.WIN_FLAVOR_SHARED)
+        with contextlib.suppress(TypeError):
+            rank = operator.index(rank)
+        known = lock_type in (MPI.LOCK_EXCLUSIVE, MPI.LOCK_SHARED) and assertion in (0, MPI.MODE_NOCHECK)
+        if direct or not late.is_free() or not _is_rank(self, rank) or not known:
+            late.begin(rank)  # a second lock of the same rank has an error
+            return method(self, rank, lock_type, assertion)
+        late.opening[rank] = lambda: method(self, rank, lock_type, assertion)
         copies.look(self)
         return None
 
     return told
 
 
+def _is_rank(win, rank):
+    """Report whether this is a rank of a window that is not freed."""
+    return bool(win._h) and core.WinCheck(win._h) == 0 and type(rank) is int and 0 <= rank < win._description[5]
+
+
 def _starting(method):
-    def told(self, group, *args, **kwargs):
+    def told(self, group, assertion=0):
         late = _late(self)
-        if not late.free():
-            return method(self, group, *args, **kwargs)
-        group = group.Dup() if hasattr(group, "Dup") else group  # the program may free its own
-        late.start = lambda: method(self, group, *args, **kwargs)
+        if not late.is_free() or not _is_rank(self, 0) or not isinstance(group, MPI.Group) or not group:
+            late.begin()  # what is open already is an error
+            return method(self, group, assertion)
+        whole = self.group
+        members = MPI.Group.Translate_ranks(group, None, whole)
+        whole.Free()
+        late.members = members
+        if MPI.UNDEFINED in members or assertion not in (0, MPI.MODE_NOCHECK):
+            return method(self, group, assertion)
+        group = group.Dup()  # the program may free its own
+
+        def start():
+            method(self, group, assertion)
+            group.Free()
+
+        late.opening[START] = start
         return None
 
     return told
 
 
-def _complete(listed):
-    for request in listed:
-        entry = _requests.pop(id(request), None)
-        if entry is None:
+def _opening(method):
+    """Make what was put off before another epoch is opened, which is an error then."""
+
+    def told(self, *args, **kwargs):
+        _late(self).begin()
+        return method(self, *args, **kwargs)
+
+    return told
+
+
+# What completes operations
+# -------------------------
+
+
+def _completing(name, has_rank):
+    def make(method):
+        def told(self, *args, **kwargs):
+            late = _windows.get(self._h)
+            if late is None or late.is_free():
+                return method(self, *args, **kwargs)
+            rank = (args[0] if args else kwargs.get("rank")) if has_rank else None
+            if has_rank:
+                try:
+                    rank = operator.index(rank)
+                except TypeError:
+                    return method(self, *args, **kwargs)  # which has an error
+            try:
+                if name in _LOCAL:
+                    late.do_locally(rank)
+                else:
+                    late.do(rank)
+            except Exception:
+                with contextlib.suppress(Exception):  # the first error is the better one
+                    method(self, *args, **kwargs)
+                raise
+            return method(self, *args, **kwargs)
+
+        return _freed(told) if name == "Free" else told
+
+    return make
+
+
+def _freed(call):
+    """Make a Free that forgets the window as well."""
+
+    def told(self, *args, **kwargs):
+        handle = self._h
+        call(self, *args, **kwargs)
+        with changing:
+            _windows.pop(handle, None)
+
+    return told
+
+
+def _complete(requests):
+    """Do the operations of requests. One that fails keeps none from being done; the first error is raised at last."""
+    failed = None
+    for request in requests:
+        late, operation = _requests.get(getattr(request, "_h", 0), (None, None))
+        if late is None:
             continue
-        _, late, operation = entry
-        with _changing:
-            if operation not in late.operations:
-                continue
-            late.operations.remove(operation)
-        operation.do()
-        if not operation.reads_only():
-            _originals["Flush"](operation.win, operation.rank)
+        try:
+            if late.do_one(operation) and operation.fills:
+                _flush(operation)
+        except Exception as error:
+            failed = failed or error
+        _requests.pop(request._h, None)
+    if failed is not None:
+        raise failed
+
+
+def _flush(operation):
+    """Have the result of an operation be there."""
+    try:
+        _originals["Flush"](operation.win, operation.rank)
+    except MPI.Exception as error:
+        if error.Get_error_class() != MPI.ERR_RMA_SYNC:  # else another thread has ended the epoch: it is there
+            raise
 
 
 def _waiting_one(method):
     def told(self, *args, **kwargs):
-        _complete([self])
+        try:
+            _complete([self])
+        except Exception:
+            with contextlib.suppress(Exception):
+                method(self, *args, **kwargs)
+            raise
         return method(self, *args, **kwargs)
 
     return told
@@ -274,11 +267,20 @@ def _waiting_one(method):
 
 def _waiting(method):
     def told(cls, requests, *args, **kwargs):
-        requests = list(requests)  # it may be a generator
-        _complete(requests)
+        if hasattr(requests, "__iter__"):
+            requests = list(requests)  # it may be a generator
+            _complete(requests)
         return method(cls, requests, *args, **kwargs)
 
     return told
+
+
+def was_reset():
+    """Forget what was put off before `gormapy.reset`: nothing of before is in flight."""
+    with changing:
+        _windows.clear()
+        _requests.clear()
+        changing.notify_all()
 
 
 def _instead(other):
@@ -287,18 +289,16 @@ def _instead(other):
 
 def install(setting, rank, checked):
     """Replace the methods of Win, Request and Comm; `setting` is SEED, or SEED,separate; checked: with ``--check``."""
-    from gormapy import MPI
-
-    from . import copies
-
     seed, _, model = setting.partition(",")
+    if setting == "separate":
+        model = setting
     if model not in ("", "separate"):
-        raise ValueError(f"GORMAPY_UNKIND: expecting a seed, or SEED,separate; got {setting!r}")
+        raise ValueError(f"GORMAPY_UNKIND: expecting a seed, separate, or SEED,separate; got {setting!r}")
     if model and checked:
         raise ValueError(f"GORMAPY_UNKIND={setting}: windows with two copies can't be checked; the seed alone can")
     if model:
         copies.install()
-    _order.seed(f"{seed} {rank}")
+    late_window.order.seed(f"{seed} {rank}")
     for name in (*_OPERATIONS, "Rput", "Flush"):
         _originals[name] = getattr(MPI.Win, name)
     for name in _OPERATIONS:
@@ -307,7 +307,8 @@ def install(setting, rank, checked):
         _replace(MPI.Win, name, _requested(name))
     for name, has_rank in _COMPLETING.items():
         _replace(MPI.Win, name, _completing(name, has_rank))
-    for name in ("Wait", "Test", "wait", "test"):
+    _replace(MPI.Datatype, "Free", _freeing_type)
+    for name in ("Wait", "Test", "Get_status", "wait", "test"):
         _replace(MPI.Request, name, _waiting_one)
     for name in ("Waitany", "Testany", "Waitall", "Testall", "Waitsome", "Testsome"):
         _replace(MPI.Request, name, _waiting)
@@ -316,5 +317,7 @@ def install(setting, rank, checked):
         return
     _replace(MPI.Win, "Lock", _locking)
     _replace(MPI.Win, "Start", _starting)
+    _replace(MPI.Win, "Lock_all", _opening)
+    notify.put_notify = wrapped(notify.put_notify, _notifying(notify.put_notify), _layer)
     for name, synchronous in _SENDS.items():
         _replace(MPI.Comm, name, _instead(getattr(MPI.Comm, synchronous)))

@@ -1,0 +1,110 @@
+"""An operation that is done later than it is called: what it will be done with."""
+
+import contextlib
+import ctypes
+import functools
+import operator
+
+from gormapy._ext import core, fast
+from gormapy.MPI.msgbuffer import message, same_type
+from gormapy.MPI.op import handle_of
+
+from .operations import parsers
+
+_RANK = {"Get_accumulate": 2, "Fetch_and_op": 2, "Compare_and_swap": 3}  # the place of the target's rank; else 1
+
+
+@functools.cache
+def _parser(name):
+    access, fetching, fetch, swap = parsers()
+    return {
+        "Put": access(True),
+        "Get": access(False),
+        "Accumulate": access(True),
+        "Get_accumulate": fetching,
+        "Fetch_and_op": fetch,
+        "Compare_and_swap": swap,
+    }[name]
+
+
+class LateOperation:
+    """One operation: what does it, and whether its effect has a place among those of other accumulates."""
+
+    def __init__(self, name, method, win, args, kwargs):
+        self.name, self.method, self.win = name, method, win
+        self.args, self.kwargs = list(args), kwargs
+        self.done = False
+        place = _RANK.get(name, 1)
+        self.rank = args[place] if len(args) > place else kwargs.get("target_rank")
+        with contextlib.suppress(TypeError):  # no rank, of which the method tells
+            self.rank = operator.index(self.rank)
+        self.ordered = name not in ("Put", "Get")
+        self.fills = name not in ("Put", "Accumulate")  # a buffer of this rank
+        self._types = []  # that are this operation's
+
+    def do(self):
+        """Do it."""
+        try:
+            self.method(self.win, *self.args, **self.kwargs)
+        except Exception:
+            self._conclude()
+            raise
+        self._conclude()
+
+    def _conclude(self):
+        self.done = True
+        for datatype in self._types:
+            datatype.Free()
+        self._types = []
+
+    def can_be_late(self):
+        """Report whether it has a target, and no error that can be told of now."""
+        size = self.win._description[5] if self.win._description else 0
+        if type(self.rank) is not int or not 0 <= self.rank < size:
+            return False
+        if self.name in ("Put", "Get") and (len(self.args) > 3 or "op" in self.kwargs):
+            return False
+        try:
+            parsed = _parser(self.name)(*self.args, **self.kwargs)
+            rank, origin, (disp, count, datatype), result, compared, op, _ = parsed
+            if op is not None:
+                handle_of(op)
+            if self.name in ("Fetch_and_op", "Compare_and_swap"):
+                same_type(rank, origin=origin, result=result, compare=compared or origin)
+                origin = origin[0], 1, origin[2]
+        except Exception:
+            return False
+        nbytes = count * datatype._size if self.name == "Get_accumulate" else origin[1] * origin[2]._size
+        return core.WinCheckRange(self.win._h, rank, disp, count, datatype._h, nbytes) == 0
+
+    def take_origin(self):
+        """Go on with a copy of the origin, since the program may change its own; report whether that is possible."""
+        origin = self.args[0] if self.args else self.kwargs["origin"]
+        address, count, datatype, _ = message(origin, True, self.rank, 0)
+        if not count or not datatype._size:
+            return True
+        if not address or datatype._true_lb < 0 or datatype._extent < 0:
+            return False
+        copy = bytearray(datatype._true_lb + datatype._true_extent + (count - 1) * datatype._extent)
+        copy[:] = ctypes.string_at(address, len(copy))
+        taken = [copy, count, datatype]
+        if self.args:
+            self.args[0] = taken
+        else:
+            self.kwargs["origin"] = taken
+        return True
+
+    def keep_type(self, freed):
+        """Go on with a copy of a datatype that the program frees."""
+        self.args = [self._kept(given, freed) for given in self.args]
+        self.kwargs = {name: self._kept(given, freed) for name, given in self.kwargs.items()}
+
+    def _kept(self, given, freed):
+        if not isinstance(given, (list, tuple)):
+            return given
+        kept = list(given)
+        for place, one in enumerate(given):
+            if isinstance(one, fast.Datatype) and one._h == freed._h:
+                kept[place] = freed.Dup()
+                self._types.append(kept[place])
+        return kept

@@ -1,0 +1,207 @@
+"""mpiexec --unkind: errors, threads, interrupts, requests and datatypes of programs that are right by the standard."""
+
+import textwrap
+
+import pytest
+
+HEAD = """
+import threading
+import time
+import numpy as np
+import gormapy
+from gormapy import MPI, notify
+
+world = MPI.COMM_WORLD
+rank, other = world.rank, 1 - world.rank
+win = MPI.Win.Allocate(64, 8, comm=world)
+part, mine, got = np.frombuffer(win, "f8"), np.arange(8.0), np.zeros(8)
+part[:] = 7
+world.Barrier()
+
+def fails(kind, call, *args):
+    try:
+        call(*args)
+    except MPI.Exception as error:
+        assert error.Get_error_class() == kind, error
+    else:
+        raise AssertionError("no error")
+
+"""
+
+PROGRAMS = {
+    "ranks that are numbers of NumPy": """
+        to = np.int64(other)
+        win.Lock(other)
+        win.Put(mine, to)
+        win.Flush(to)
+        win.Get(got, to)
+        win.Unlock(to)
+        assert (got == mine).all()
+        """,
+    "a place that there is not": """
+        win.Lock(other)
+        fails(MPI.ERR_RMA_RANGE, win.Put, mine, other, 1)
+        fails(MPI.ERR_TYPE, win.Put, mine, other, [0, 1, MPI.DOUBLE])
+        win.Put(mine, other)
+        win.Unlock(other)
+        world.Barrier()
+        assert (part == mine).all()
+        """,
+    "an operation that fails among others": """
+        dynamic = MPI.Win.Create_dynamic(comm=world)
+        there = np.zeros(8)
+        dynamic.Attach(there)
+        place = world.allgather(MPI.Get_address(there))[other]
+        world.Barrier()
+        dynamic.Lock(other)
+        for i in range(8):
+            dynamic.Put(mine[i : i + 1], other, place + 8 * i)
+            dynamic.Put(mine[i : i + 1], other, 64)
+        fails(MPI.ERR_RMA_RANGE, dynamic.Unlock, other)
+        dynamic.Lock(other)
+        dynamic.Unlock(other)
+        world.Barrier()
+        assert (there == mine).all()
+        dynamic.Free()
+        """,
+    "two threads that flush one operation": """
+        if rank == 1:
+            win.Lock(1)
+            world.Barrier()
+            time.sleep(0.5)
+            win.Unlock(1)
+        else:
+            world.Barrier()
+            win.Lock(1)
+            win.Put(mine, 1)
+            first = threading.Thread(target=win.Flush, args=(1,))  # waits for the lock
+            first.start()
+            time.sleep(0.2)
+            win.Flush(1)
+            world.send(None, 1)
+            first.join()
+            win.Unlock(1)
+        if rank == 1:
+            world.recv(source=0)
+            assert (part == mine).all()
+        """,
+    "an interrupt while a Lock is waited for": """
+        import signal
+        if rank == 1:
+            win.Lock(1)
+            world.Barrier()
+            world.recv(source=0)
+            win.Unlock(1)
+        else:
+            world.Barrier()
+            signal.signal(signal.SIGALRM, signal.default_int_handler)
+            win.Lock(1)
+            win.Put(mine, 1)
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            try:
+                win.Flush(1)
+            except KeyboardInterrupt:
+                world.send(None, 1)
+            else:
+                raise AssertionError("no interrupt")
+            win.Unlock(1)
+        world.Barrier()
+        assert rank == 0 or (part == mine).all()
+        """,
+    "an origin that is given by its address": """
+        absolute = MPI.DOUBLE.Create_hindexed([8], [MPI.Get_address(mine)]).Commit()
+        win.Lock_all()
+        win.Put([MPI.BOTTOM, 1, absolute], other, [0, 8, MPI.DOUBLE])
+        win.Flush_local(other)
+        mine[:] = 0
+        win.Unlock_all()
+        world.Barrier()
+        assert (part == np.arange(8.0)).all()
+        """,
+    "a datatype that is freed before the Flush": """
+        pairs = MPI.DOUBLE.Create_vector(4, 1, 2).Commit()
+        win.Lock_all()
+        win.Put([mine, 1, pairs], other, [0, 1, pairs])
+        pairs.Free()
+        win.Unlock_all()
+        world.Barrier()
+        assert part.tolist() == [0, 7, 2, 7, 4, 7, 6, 7]
+        """,
+    "a Lock that has an error": """
+        fails(MPI.ERR_LOCKTYPE, win.Lock, other, 99)
+        fails(MPI.ERR_ASSERT, win.Lock, other, MPI.LOCK_SHARED, 99)
+        fails(MPI.ERR_RANK, win.Lock, 2)
+        win.Lock(other)
+        fails(MPI.ERR_RMA_SYNC, win.Lock, other)
+        fails(MPI.ERR_RMA_SYNC, win.Lock_all)
+        win.Put(mine, other)
+        win.Unlock(other)
+        fails(MPI.ERR_RMA_SYNC, win.Unlock, other)
+        world.Barrier()
+        assert (part == mine).all()
+        """,
+    "a Start that has an error": """
+        alone = world.Split(rank)
+        small = MPI.Win.Allocate(8, comm=alone)
+        fails(MPI.ERR_GROUP, small.Start, world.group.Incl([other]))
+        small.Free()
+        group = world.group.Incl([other])
+        win.Post(group)
+        win.Start(group)
+        fails(MPI.ERR_RMA_SYNC, win.Start, group)
+        fails(MPI.ERR_RMA_SYNC, win.Put, mine, rank)
+        win.Put(mine, other)
+        group.Free()
+        win.Complete()
+        win.Wait()
+        assert (part == mine).all()
+        """,
+    "a notification under a Lock": """
+        win.Lock(other, MPI.LOCK_SHARED)
+        notify.put_notify(win, mine, other)
+        notify.win_notified(win, 0)
+        assert (part == mine).all()
+        win.Unlock(other)
+        """,
+    "requests of accumulates": """
+        win.Lock_all()
+        for i in range(5):
+            win.Accumulate(np.full(8, 1.0 + i), other, op=MPI.REPLACE)
+            win.Raccumulate(np.full(8, -1.0 - i), other, op=MPI.REPLACE).Wait()
+        win.Unlock_all()
+        world.Barrier()
+        assert (part == -5).all()
+        """,
+    "requests that are asked, and copies of them": """
+        win.Lock_all()
+        request = win.Rget(got[:4], other)
+        while not request.Get_status():
+            pass
+        assert (got[:4] == 7).all()
+        request.Wait()
+        MPI.Request(win.Rget(got[4:], other, 4)).Wait()
+        assert (got == 7).all()
+        win.Unlock_all()
+        """,
+    "what was put off before a reset": """
+        win.Lock(other)
+        win.Put(mine, other)
+        gormapy.reset()
+        win.Lock(other)
+        win.Unlock(other)
+        world.Barrier()
+        assert (part == 7).all()
+        """,
+    "requests that are completed after their epoch": """
+        win.Lock_all()
+        requests = [win.Rget(got[i : i + 1], other, i) for i in range(8)]
+        win.Unlock_all()
+        MPI.Request.Waitall(requests)
+        assert (got == 7).all()
+        """,
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_stay_right(mpirun, program):
+    mpirun(2, HEAD + textwrap.dedent(PROGRAMS[program]) + "world.Barrier()\nwin.Free()\n", launcher=["--unkind=1"])
