@@ -205,3 +205,28 @@ PROGRAMS = {
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_programs_stay_right(mpirun, program):
     mpirun(2, HEAD + textwrap.dedent(PROGRAMS[program]) + "world.Barrier()\nwin.Free()\n", launcher=["--unkind=1"])
+
+
+def test_init_after_a_session_does_not_begin_the_order_again(mpirun):
+    program = """
+    import numpy as np
+    import gormapy
+    gormapy.rc.initialize = False
+    from gormapy import MPI
+    session = MPI.Session.Init()
+    group = session.Create_group("mpi://SELF")
+    win = MPI.Win.Allocate(8, 8, comm=MPI.Intracomm.Create_from_group(group))
+    last = []
+    for i in range(20):
+        if i == 10:
+            MPI.Init()
+        win.Lock(0)
+        for j in range(10):
+            win.Put(np.full(1, float(j)), 0)
+        win.Unlock(0)
+        last.append(np.frombuffer(win, "f8")[0])
+    assert last[:10] != last[10:]
+    win.Free()
+    session.Finalize()
+    """
+    mpirun(1, program, launcher=["--unkind=1"])

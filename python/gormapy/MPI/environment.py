@@ -42,12 +42,15 @@ _changes = threading.Lock()
 
 def _begin():
     """Start the library. It does nothing if that has been done."""
+    before = core.Initialized()
     recorded = any(name in os.environ for name in ("GORMAPY_JOB_TRACE", "GORMAPY_JOB_HOME_RECORD"))
     for name, value in os.environ.items():  # settings that the program has made
         if name.startswith("GORMAPY_") and not name.startswith("GORMAPY_JOB_"):
             with contextlib.suppress(UnicodeEncodeError):  # a file name of other bytes, which stays as it was given
                 core.SetVariable(name, value)
     check(core.Init())
+    if before:
+        return
     for change in core.EnvironmentChanges().splitlines():  # a child is no rank of the launcher
         name, given, value = change.partition("=")
         if given:
