@@ -230,3 +230,40 @@ def test_init_after_a_session_does_not_begin_the_order_again(mpirun):
     session.Finalize()
     """
     mpirun(1, program, launcher=["--unkind=1"])
+
+
+def test_the_model_alone_by_its_variable(mpirun):
+    program = """
+    from gormapy import MPI
+
+    class Window(MPI.Win):
+        pass
+
+    win = Window.Allocate(8)
+    assert type(win) is Window and win.model == MPI.WIN_SEPARATE
+    win.Free()
+    """
+    mpirun(1, program, env={"GORMAPY_UNKIND": "separate"})
+
+
+def test_a_large_window_with_two_copies(mpirun):
+    program = """
+    import resource
+    import numpy as np
+    from gormapy import MPI
+    win = MPI.Win.Allocate(64 << 20, 8)
+    mem = np.frombuffer(win, "f8")
+    win.Fence()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    mem.view("B")[:] = 1
+    win.Fence()
+    mem[::2] = 2
+    win.Fence()
+    got = np.zeros_like(mem)
+    win.Get(got, 0)
+    win.Fence()
+    assert (got == mem).all()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 3 * (64 << 10)
+    win.Free()
+    """
+    mpirun(1, program, launcher=["--unkind=1,separate"], timeout=60)

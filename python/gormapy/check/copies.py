@@ -23,6 +23,7 @@ from gormapy.MPI.buffer import view
 
 _copies = {}  # handle of a window -> _Copies
 _BEFORE = "Post", "Fence", "Unlock", "Unlock_all", "Sync"
+_PIECE = 1 << 18  # bytes that are compared at once
 _AFTER = "Wait", "Test", "Fence", "Lock", "Lock_all", "Sync"
 
 
@@ -46,9 +47,17 @@ class _Copies:
 
     def _take(self, source, destination):
         with self._changing:
-            now = source.copy()
-            changed = np.flatnonzero(now != self._same)
-            destination[changed] = self._same[changed] = now[changed]
+            for start in range(0, len(source), _PIECE):
+                piece = slice(start, start + _PIECE)
+                same = self._same[piece]
+                now = source[piece].copy()  # others may write meanwhile
+                if np.array_equal(now, same):
+                    continue
+                changed = np.flatnonzero(now != same)
+                if len(changed) == len(same):
+                    destination[piece] = same[:] = now
+                else:
+                    destination[piece][changed] = same[changed] = now[changed]
 
 
 def publish(win):
@@ -83,10 +92,10 @@ def _creating(create):
             private, holder = address, memory
             public = np.frombuffer(view(address, nbytes, False, memory), "B").copy()
             address, memory = public.ctypes.data, public
-        win = create(flavor, address, nbytes, disp_unit, info, comm, memory)
+        win = create.__func__(cls, flavor, address, nbytes, disp_unit, info, comm, memory)
         if flavor == MPI.WIN_FLAVOR_ALLOCATE and nbytes:
             public = np.frombuffer(win.tomemory(), "B")
-            holder = MPI.Alloc_mem(nbytes)
+            holder = MPI.Alloc_mem(nbytes, info)
             np.frombuffer(holder, "B")[:] = public
             private = holder.address
         if public is not None:
