@@ -43,6 +43,7 @@ const (
 	KindAcc
 	KindGetAcc
 	KindFetchOp
+	KindCompareAndSwap // of RMACheck alone
 )
 
 // requestNames are the request-based calls, by kind.
@@ -124,21 +125,52 @@ func RMA(a *Access) (code Code) {
 	return win.access(a, nil)
 }
 
-// WinCheckRange returns an error if the part of a rank has no such place for so many bytes of an operation, which may be done later.
-func WinCheckRange(h int64, rank int, disp, count, datatype, bytes int64) (code Code) {
+// RMACheck returns the error that RMA, or CompareAndSwap, has whenever the operation is done. The addresses are not looked at.
+func RMACheck(a *Access) (code Code) {
 	defer Contain(&code)
-	win, e := getWin(h)
-	if e == nil && (rank < 0 || rank >= win.Size) {
-		e = win.NoRank("the target rank", rank)
-	}
-	var target p2p.Buf
-	if e == nil {
-		target, e = shape(count, datatype)
+	win, e := getWin(a.Win)
+	if e == nil && (a.Rank < 0 || a.Rank >= int64(win.Size)) {
+		e = win.NoRank("the target rank", int(a.Rank))
 	}
 	if e == nil {
-		e = win.CheckRange(rma.TargetSpec{Rank: rank, Disp: int(disp), Count: target.Count, Type: target.Type}, int(bytes))
+		e = win.check(a)
 	}
 	return CodeOf(e)
+}
+
+func (win *Window) check(a *Access) *errs.Error {
+	if a.Kind == KindFetchOp {
+		if e := a.single(); e != nil {
+			return e
+		}
+	}
+	target, e := shape(a.Target.Count, a.Target.Type)
+	if e != nil {
+		return e
+	}
+	to := rma.TargetSpec{Rank: int(a.Rank), Disp: int(a.Target.Disp), Count: target.Count, Type: target.Type}
+	if a.Kind == KindCompareAndSwap {
+		return win.CheckCompareAndSwap(to.Type, to.Rank, to.Disp)
+	}
+	var origin, result p2p.Buf
+	if !a.isAccumulate() || op.Op(a.Op) != op.NoOp {
+		if origin, e = shape(a.Origin.Count, a.Origin.Type); e != nil {
+			return e
+		}
+	}
+	if !a.isAccumulate() {
+		return win.CheckTransfer(to, origin.Bytes())
+	}
+	if e := a.checkOp(); e != nil {
+		return e
+	}
+	if a.Kind == KindAcc {
+		return win.CheckAccumulate(origin, nil, to, op.Op(a.Op))
+	}
+	if result, e = shape(a.Result.Count, a.Result.Type); e != nil {
+		return e
+	}
+	return win.CheckAccumulate(origin, &result, to, op.Op(a.Op))
 }
 
 // CompareAndSwap replaces an element at a target by *origin if it equals *compare, and
@@ -210,7 +242,7 @@ func (win *Window) access(a *Access, net *rma.Outstanding) Code {
 	}
 	to := rma.TargetSpec{Rank: int(a.Rank), Disp: int(a.Target.Disp), Count: target.Count, Type: target.Type, Outstanding: net}
 	var origin p2p.Buf
-	if a.Kind == KindPut || a.Kind == KindGet || op.Op(a.Op) != op.NoOp {
+	if !a.isAccumulate() || op.Op(a.Op) != op.NoOp {
 		if origin, e = a.Origin.buf(); e != nil {
 			return CodeOf(e)
 		}
@@ -249,22 +281,34 @@ func (win *Window) putWhenSettled(origin p2p.Buf, to rma.TargetSpec) Code {
 	return CodeOf(e)
 }
 
-// accumulate starts an Accumulate, a Get_accumulate or a Fetch_and_op.
-func (win *Window) accumulate(a *Access, origin p2p.Buf, to rma.TargetSpec) *errs.Error {
+// isAccumulate reports whether the operation combines, and does not only transfer.
+func (a *Access) isAccumulate() bool { return a.Kind != KindPut && a.Kind != KindGet }
+
+// checkOp returns an error if an accumulate has no such operation.
+func (a *Access) checkOp() *errs.Error {
 	f := op.Op(a.Op)
-	switch {
-	case f <= 0 || f > op.NoOp:
+	if f <= 0 || f > op.NoOp {
 		return errs.New(errs.Op, "the operation of an accumulate must be predefined (user-defined ones are not allowed by MPI)")
-	case a.Kind != KindAcc:
-		result, e := a.Result.buf()
-		if e != nil {
-			return e
-		}
-		return win.Accumulate(origin, &result, to, f)
-	case f == op.NoOp:
+	}
+	if a.Kind == KindAcc && f == op.NoOp {
 		return errs.New(errs.Op, "NO_OP is for Get_accumulate and Fetch_and_op, not for Accumulate")
 	}
-	return win.Accumulate(origin, nil, to, f)
+	return nil
+}
+
+// accumulate starts an Accumulate, a Get_accumulate or a Fetch_and_op.
+func (win *Window) accumulate(a *Access, origin p2p.Buf, to rma.TargetSpec) *errs.Error {
+	if e := a.checkOp(); e != nil {
+		return e
+	}
+	if a.Kind == KindAcc {
+		return win.Accumulate(origin, nil, to, op.Op(a.Op))
+	}
+	result, e := a.Result.buf()
+	if e != nil {
+		return e
+	}
+	return win.Accumulate(origin, &result, to, op.Op(a.Op))
 }
 
 // awaitSettled waits until a target has left the last fence. If it returns Interrupted,

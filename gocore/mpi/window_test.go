@@ -284,12 +284,30 @@ func TestAccessArgumentsAreChecked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.a.Win = win
 			fails(t, c.class, c.text, RMA(&c.a))
+			if c.class != errs.Buffer {
+				fails(t, c.class, c.text, RMACheck(&c.a))
+			}
 			if c.a.Kind != KindFetchOp { // which has no request-based form
 				_, code := RMARequest(&c.a)
 				fails(t, c.class, c.text, code)
 			}
 		})
 	}
+}
+
+func TestAccessesThatAreCheckedNeedNoEpoch(t *testing.T) {
+	win := newWindow(t, rma.FlavorAllocate)
+	i := typeOf("INT")
+	one, at := Operand{0, 1, i}, TargetSpec{3, 1, i}
+	for _, kind := range []AccessKind{KindPut, KindGet, KindAcc, KindGetAcc, KindFetchOp, KindCompareAndSwap} {
+		a := &Access{Kind: kind, Win: win, Origin: one, Result: one, Target: at, Op: int64(op.Sum)}
+		succeeds(t, RMACheck(a))
+		a.Target.Disp = 8
+		fails(t, errs.RMARange, "bytes 32 to 36", RMACheck(a))
+	}
+	fails(t, errs.Type, "not MPI_DOUBLE", RMACheck(&Access{Kind: KindCompareAndSwap, Win: win, Origin: one, Target: TargetSpec{0, 1, typeOf("DOUBLE")}}))
+	none := &Access{Kind: KindGetAcc, Win: win, Result: one, Target: at, Op: int64(op.NoOp)} // which has no origin
+	succeeds(t, RMACheck(none))
 }
 
 func TestAccessOfTheNullProcessDoesNothing(t *testing.T) {

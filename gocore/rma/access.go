@@ -59,13 +59,17 @@ func (w *Win) locate(s TargetSpec, bytes int, span func(count int) (lo, hi int))
 	return p, nil
 }
 
-// CheckRange returns an error if the part of a rank, which has to be one of the window, has no such place for so many bytes. The
-// rank need not be accessible now. Of a dynamic window only the target knows.
-func (w *Win) CheckRange(s TargetSpec, bytes int) *errs.Error {
+// CheckTransfer returns the error that a Put or Get of so many bytes has whenever it is done, to a rank of the window.
+func (w *Win) CheckTransfer(s TargetSpec, bytes int) *errs.Error {
+	return w.checkPlace(s, bytes, s.Type.Span)
+}
+
+// checkPlace returns an error if the part of a rank has no such place; of a dynamic window, only the target knows.
+func (w *Win) checkPlace(s TargetSpec, bytes int, span func(count int) (lo, hi int)) *errs.Error {
 	if e := s.checkSize(bytes); e != nil || bytes == 0 || w.Flavor == FlavorDynamic {
 		return e
 	}
-	lo, hi := s.Type.Span(s.Count)
+	lo, hi := span(s.Count)
 	return w.checkRange(s, lo, hi)
 }
 

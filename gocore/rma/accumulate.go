@@ -15,14 +15,40 @@ import (
 // Accumulate combines origin into the target. If result is not nil, it receives the
 // previous values (Get_accumulate). origin.Type may be nil for NO_OP.
 func (w *Win) Accumulate(origin p2p.Buf, result *p2p.Buf, s TargetSpec, f op.Op) *errs.Error {
-	bytes := s.Count * s.Type.Size()
-	if f != op.NoOp {
-		bytes = origin.Bytes()
-	}
+	bytes := accumulated(origin, s, f)
 	to, err := w.locate(s, bytes, s.Type.CellSpan) // padding included, which is written back
-	if err != nil {
+	if err == nil {
+		err = checkElements(origin, result, s, f, bytes)
+	}
+	if err != nil || bytes == 0 {
 		return err
 	}
+	a := update{f: f, kind: s.Type.Kind(), size: s.Type.ElemSize()}
+	if f != op.NoOp {
+		a.in = packedElements(origin)
+	}
+	return w.update(a, result, s, to)
+}
+
+// CheckAccumulate returns the error that an Accumulate has whenever it is done, to a rank of the window.
+func (w *Win) CheckAccumulate(origin p2p.Buf, result *p2p.Buf, s TargetSpec, f op.Op) *errs.Error {
+	bytes := accumulated(origin, s, f)
+	if e := w.checkPlace(s, bytes, s.Type.CellSpan); e != nil {
+		return e
+	}
+	return checkElements(origin, result, s, f, bytes)
+}
+
+// accumulated returns how many bytes an accumulate is about.
+func accumulated(origin p2p.Buf, s TargetSpec, f op.Op) int {
+	if f != op.NoOp {
+		return origin.Bytes()
+	}
+	return s.Count * s.Type.Size()
+}
+
+// checkElements returns an error if an accumulate of so many bytes can't be done with the elements that there are.
+func checkElements(origin p2p.Buf, result *p2p.Buf, s TargetSpec, f op.Op, bytes int) *errs.Error {
 	if bytes == 0 {
 		return nil
 	}
@@ -39,11 +65,7 @@ func (w *Win) Accumulate(origin p2p.Buf, result *p2p.Buf, s TargetSpec, f op.Op)
 	if result != nil && result.Bytes() != bytes {
 		return errs.New(errs.Type, "the result buffer describes %d bytes, the target side %d", result.Bytes(), bytes)
 	}
-	a := update{f: f, kind: kind, size: s.Type.ElemSize()}
-	if f != op.NoOp {
-		a.in = packedElements(origin)
-	}
-	return w.update(a, result, s, to)
+	return nil
 }
 
 // update is what an accumulate does to an array of elements at a target.
@@ -231,13 +253,13 @@ func (w *Win) byCPU(to location, off uint64, size int) bool {
 // compare. result receives the previous value.
 func (w *Win) CompareAndSwap(origin, compare, result unsafe.Pointer, t *dtype.Type, rank, disp int) *errs.Error {
 	to, err := w.locate(TargetSpec{Rank: rank, Disp: disp, Count: 1, Type: t}, t.Size(), t.Span)
+	if err == nil {
+		err = checkCompared(t)
+	}
 	if err != nil {
 		return err
 	}
 	size := t.Size()
-	if !comparable(t) {
-		return errs.New(errs.Type, "Compare_and_swap takes integer, logical and byte types, not %s", t.Name())
-	}
 	if w.byNIC(rank, to.off, size) {
 		w.compareAndSwapNIC(to, origin, compare, result)
 		return nil
@@ -276,6 +298,21 @@ func (w *Win) compareAndSwap(to location, origin, compare, result unsafe.Pointer
 	copy(engine.Bytes(values, size), engine.Bytes(origin, size))
 	j.setRuns(runs)
 	return j.commit(func() *errs.Error { return w.writeRuns(to, runs, values, b) })
+}
+
+// CheckCompareAndSwap returns the error that a CompareAndSwap has whenever it is done, to a rank of the window.
+func (w *Win) CheckCompareAndSwap(t *dtype.Type, rank, disp int) *errs.Error {
+	if e := w.checkPlace(TargetSpec{Rank: rank, Disp: disp, Count: 1, Type: t}, t.Size(), t.Span); e != nil {
+		return e
+	}
+	return checkCompared(t)
+}
+
+func checkCompared(t *dtype.Type) *errs.Error {
+	if !comparable(t) {
+		return errs.New(errs.Type, "Compare_and_swap takes integer, logical and byte types, not %s", t.Name())
+	}
+	return nil
 }
 
 // comparable reports whether MPI allows Compare_and_swap on t.

@@ -423,9 +423,15 @@ func WinDetach(win, addr int64) int { return -mpi.WinDetach(win, addr) }
 // WinGroup makes the group of a window.
 func WinGroup(win int64) int64 { return mpi.WinGroup(win) }
 
-// WinCheckRange reports whether a rank's part has a place for so many bytes of an operation.
-func WinCheckRange(win int64, rank int, disp, count, datatype, bytes int64) int {
-	return -mpi.WinCheckRange(win, rank, disp, count, datatype, bytes)
+// RMACheck returns 0 or the negative code of the error that an operation has whenever it is done: kinds as in mpi.Access, 5 for
+// Compare_and_swap; disp, count and datatype of the target, counts and datatypes of origin and result.
+func RMACheck(win int64, kind, rank int, disp, count, datatype, origin, originType, result, resultType, op int64) int {
+	return -mpi.RMACheck(&mpi.Access{
+		Kind: mpi.AccessKind(kind), Win: win, Rank: int64(rank), Op: op,
+		Target: mpi.TargetSpec{Disp: disp, Count: count, Type: datatype},
+		Origin: mpi.Operand{Count: origin, Type: originType},
+		Result: mpi.Operand{Count: result, Type: resultType},
+	})
 }
 
 // WinNotify adds 1 to a counter of a rank and returns 0 or a negative code.

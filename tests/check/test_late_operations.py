@@ -38,10 +38,14 @@ PROGRAMS = {
         win.Unlock(to)
         assert (got == mine).all()
         """,
-    "a place that there is not": """
+    "arguments that have errors": """
         win.Lock(other)
         fails(MPI.ERR_RMA_RANGE, win.Put, mine, other, 1)
         fails(MPI.ERR_TYPE, win.Put, mine, other, [0, 1, MPI.DOUBLE])
+        fails(MPI.ERR_TYPE, win.Compare_and_swap, mine[:1], got[1:2], got[:1], other)
+        fails(MPI.ERR_OP, win.Accumulate, mine, other, None, MPI.BOR)
+        fails(MPI.ERR_OP, win.Fetch_and_op, mine[:1], got[:1], other, 0, MPI.BOR)
+        fails(MPI.ERR_TYPE, win.Get_accumulate, mine, got[:1], other)
         win.Put(mine, other)
         win.Unlock(other)
         world.Barrier()

@@ -11,6 +11,8 @@ from gormapy.MPI.op import handle_of
 
 from .operations import parsers
 
+# in the order of core.RMACheck
+NAMES = ("Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap")
 _RANK = {"Get_accumulate": 2, "Fetch_and_op": 2, "Compare_and_swap": 3}  # the place of the target's rank; else 1
 
 
@@ -67,15 +69,15 @@ class LateOperation:
         try:
             parsed = _parser(self.name)(*self.args, **self.kwargs)
             rank, origin, (disp, count, datatype), result, compared, op, _ = parsed
-            if op is not None:
-                handle_of(op)
             if self.name in ("Fetch_and_op", "Compare_and_swap"):
                 same_type(rank, origin=origin, result=result, compare=compared or origin)
-                origin = origin[0], 1, origin[2]
+            op = 0 if op is None else handle_of(op)
         except Exception:
             return False
-        nbytes = count * datatype._size if self.name == "Get_accumulate" else origin[1] * origin[2]._size
-        return core.WinCheckRange(self.win._h, rank, disp, count, datatype._h, nbytes) == 0
+        target = rank, disp, count, datatype._h
+        origin = origin[1], origin[2]._h
+        result = (0, 0) if result is None else (result[1], result[2]._h)
+        return core.RMACheck(self.win._h, NAMES.index(self.name), *target, *origin, *result, op) == 0
 
     def take_origin(self):
         """Go on with a copy of the origin, since the program may change its own; report whether that is possible."""

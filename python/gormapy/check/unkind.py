@@ -24,14 +24,13 @@ from gormapy import MPI, notify
 from gormapy._ext import core
 
 from . import copies, late_window
-from .late_operation import LateOperation
+from .late_operation import NAMES, LateOperation
 from .late_window import START, LateWindow, changing
 from .wrapping import Layer, replace, wrapped
 
 _LOCAL = ("Flush_local", "Flush_local_all")
 _COMPLETING = {"Flush": 1, "Flush_all": 0, "Unlock": 1, "Unlock_all": 0, "Fence": 0, "Complete": 0, "Free": 0}
 _COMPLETING |= {"Flush_local": 1, "Flush_local_all": 0}
-_OPERATIONS = ("Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap")
 _SENDS = {"Send": "Ssend", "Isend": "Issend", "send": "ssend", "isend": "issend", "Send_init": "Ssend_init"}
 
 _windows = {}  # handle -> LateWindow
@@ -299,9 +298,9 @@ def install(setting, rank, checked):
     if model:
         copies.install()
     late_window.order.seed(f"{seed} {rank}")
-    for name in (*_OPERATIONS, "Rput", "Flush"):
+    for name in (*NAMES, "Rput", "Flush"):
         _originals[name] = getattr(MPI.Win, name)
-    for name in _OPERATIONS:
+    for name in NAMES:
         _replace(MPI.Win, name, _operation(name))
     for name in ("Rput", "Rget", "Raccumulate", "Rget_accumulate"):
         _replace(MPI.Win, name, _requested(name))
