@@ -247,8 +247,8 @@ func setUnkind(o *Options, value string) error {
 	if seed == separateModel && !both {
 		seed, model, both = "", seed, true
 	}
-	if both && model != separateModel {
-		return usagef("--unkind=%s: expecting a seed, %s, or both with a comma between them", value, separateModel)
+	if both && model != separateModel || strings.Trim(seed, "0123456789") != "" {
+		return usagef("--unkind=%s: expecting a number, which is a seed, %s, or both with a comma between them", value, separateModel)
 	}
 	if both && o.Check {
 		return errCheckedCopies

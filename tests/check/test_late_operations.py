@@ -246,6 +246,35 @@ def test_the_model_alone_by_its_variable(mpirun):
     win = Window.Allocate(8)
     assert type(win) is Window and win.model == MPI.WIN_SEPARATE
     win.Free()
+def test_a_lock_that_comes_late_shows_nothing(mpirun):
+    program = """
+    if rank == 0:
+        win.Lock(1)
+        world.Barrier()
+        world.Barrier()
+        win.Unlock(1)
+        assert part[0] == 7
+        win.Sync()
+        assert part[0] == 0
+    else:
+        world.Barrier()
+        win.Lock(0)
+        win.Put(mine, 0)
+        win.Unlock(0)
+        world.Barrier()
+    world.Barrier()
+    win.Free()
+    """
+    head = HEAD.replace("part[:] = 7", "part[:] = 7; win.Sync()")
+    mpirun(2, head + textwrap.dedent(program), launcher=["--unkind=1,separate"])
+
+
+@pytest.mark.parametrize("value", ["1,", "unified", "-1", "separate,1"])
+def test_what_the_variable_does_not_know(mpirun, value):
+    result = mpirun(1, "from gormapy import MPI", env={"GORMAPY_UNKIND": value}, expect=1)
+    assert f"GORMAPY_UNKIND: expecting a number, separate, or NUMBER,separate; got '{value}'" in result.stderr
+
+
     """
     mpirun(1, program, env={"GORMAPY_UNKIND": "separate"})
 

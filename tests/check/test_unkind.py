@@ -219,10 +219,10 @@ def test_clean_programs_with_two_copies(mpirun, n, file, names):
     mpirun(n, DRIVER, str(file), *names, launcher=["--unkind=separate"], timeout=60)
 
 
-@pytest.mark.parametrize("value", ["1,unified", "separate,1", "1,", ","])
+@pytest.mark.parametrize("value", ["1,unified", "separate,1", "1,", ",", "seperate", "-1"])
 def test_what_unkind_does_not_know(mpirun, value):
     result = mpirun(1, "pass", launcher=[f"--unkind={value}"], expect=2)
-    assert f"--unkind={value}: expecting a seed, separate, or both" in result.stderr
+    assert f"--unkind={value}: expecting a number, which is a seed, separate, or both" in result.stderr
 
 
 @pytest.mark.parametrize(("n", "file", "names"), [p for p in clean() if p.values[1].stem in SEPARATE])

@@ -135,7 +135,7 @@ def _locking(method):
         if direct or not late.is_free() or not _is_rank(self, rank) or not known:
             late.begin(rank)  # a second lock of the same rank has an error
             return method(self, rank, lock_type, assertion)
-        late.opening[rank] = lambda: method(self, rank, lock_type, assertion)
+        late.opening[rank] = lambda: _originals["Lock"](self, rank, lock_type, assertion)  # has looked already
         copies.look(self)
         return None
 
@@ -290,9 +290,9 @@ def install(setting, rank, checked):
     """Replace the methods of Win, Request and Comm; `setting` is SEED, or SEED,separate; checked: with ``--check``."""
     seed, _, model = setting.partition(",")
     if setting == "separate":
-        model = setting
-    if model not in ("", "separate"):
-        raise ValueError(f"GORMAPY_UNKIND: expecting a seed, separate, or SEED,separate; got {setting!r}")
+        seed, model = "", setting
+    if setting not in (seed, model, f"{seed},separate") or seed.strip("0123456789"):
+        raise ValueError(f"GORMAPY_UNKIND: expecting a number, separate, or NUMBER,separate; got {setting!r}")
     if model and checked:
         raise ValueError(f"GORMAPY_UNKIND={setting}: windows with two copies can't be checked; the seed alone can")
     if model:
@@ -306,6 +306,7 @@ def install(setting, rank, checked):
         _replace(MPI.Win, name, _requested(name))
     for name, has_rank in _COMPLETING.items():
         _replace(MPI.Win, name, _completing(name, has_rank))
+    _originals["Lock"] = MPI.Win.Lock  # which does not look at copies
     _replace(MPI.Datatype, "Free", _freeing_type)
     for name in ("Wait", "Test", "Get_status", "wait", "test"):
         _replace(MPI.Request, name, _waiting_one)
