@@ -167,6 +167,16 @@ PROGRAMS = {
         assert (part == mine).all()
         win.Unlock(other)
         """,
+    "a handle, by which compiled code goes past": """
+        from gormapy._ext import fast
+        win.Lock(other)
+        handle = win.handle
+        win.Put(mine, other)
+        fast.flush(handle, other)
+        world.Barrier()
+        assert (part == mine).all()
+        win.Unlock(other)
+        """,
     "requests of accumulates": """
         win.Lock_all()
         for i in range(5):
@@ -236,16 +246,6 @@ def test_init_after_a_session_does_not_begin_the_order_again(mpirun):
     mpirun(1, program, launcher=["--unkind=1"])
 
 
-def test_the_model_alone_by_its_variable(mpirun):
-    program = """
-    from gormapy import MPI
-
-    class Window(MPI.Win):
-        pass
-
-    win = Window.Allocate(8)
-    assert type(win) is Window and win.model == MPI.WIN_SEPARATE
-    win.Free()
 def test_a_lock_that_comes_late_shows_nothing(mpirun):
     program = """
     if rank == 0:
@@ -275,6 +275,16 @@ def test_what_the_variable_does_not_know(mpirun, value):
     assert f"GORMAPY_UNKIND: expecting a number, separate, or NUMBER,separate; got '{value}'" in result.stderr
 
 
+def test_the_model_alone_by_its_variable(mpirun):
+    program = """
+    from gormapy import MPI
+
+    class Window(MPI.Win):
+        pass
+
+    win = Window.Allocate(8)
+    assert type(win) is Window and win.model == MPI.WIN_SEPARATE
+    win.Free()
     """
     mpirun(1, program, env={"GORMAPY_UNKIND": "separate"})
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import ctypes
-import functools
 import operator
 
 from gormapy._ext import core, fast
@@ -16,17 +15,8 @@ NAMES = ("Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_
 _RANK = {"Get_accumulate": 2, "Fetch_and_op": 2, "Compare_and_swap": 3}  # the place of the target's rank; else 1
 
 
-@functools.cache
-def _parser(name):
-    access, fetching, fetch, swap = parsers()
-    return {
-        "Put": access(True),
-        "Get": access(False),
-        "Accumulate": access(True),
-        "Get_accumulate": fetching,
-        "Fetch_and_op": fetch,
-        "Compare_and_swap": swap,
-    }[name]
+_access, _fetching, _fetch, _swap = parsers()
+_PARSERS = dict(zip(NAMES, (_access(True), _access(False), _access(True), _fetching, _fetch, _swap)))
 
 
 class LateOperation:
@@ -67,7 +57,7 @@ class LateOperation:
         if self.name in ("Put", "Get") and (len(self.args) > 3 or "op" in self.kwargs):
             return False
         try:
-            parsed = _parser(self.name)(*self.args, **self.kwargs)
+            parsed = _PARSERS[self.name](*self.args, **self.kwargs)
             rank, origin, (disp, count, datatype), result, compared, op, _ = parsed
             if self.name in ("Fetch_and_op", "Compare_and_swap"):
                 same_type(rank, origin=origin, result=result, compare=compared or origin)

@@ -36,10 +36,15 @@ class LateWindow:
         self.opening = {}  # target -> a Lock that is not there yet; START -> a Start that has not been made
         self.begun = []  # keys of opening
         self.members = ()  # the ranks of the Start
+        self.shown = False  # the program has the handle: nothing more is put off
 
     def is_free(self):
         """Report whether nothing has been put off."""
         return not (self.operations or self.doing or self.opening or self.begun)
+
+    def forget(self):
+        """Forget what has been put off."""
+        self.operations, self.opening = [], {}
 
     def opens(self, rank):
         """Report whether the access to a rank has been put off."""

@@ -12,6 +12,8 @@ Shared memory is kind: a Put is over when its call returns. A program that relie
 The order follows from a seed, so that a run that fails can be had again. Arguments are checked when an operation is
 called, but for a place in a dynamic window, which only the target knows, when it is done.
 
+A window whose handle the program has read is left as it is from then on: compiled code may use it, past these methods.
+
 With ``--check`` the checker is told of the calls as the program makes them. Then Lock, Start and standard sends are as
 they are: the checker learns from the ends of these calls which of two locks came first, and when a message was sent.
 """
@@ -56,7 +58,7 @@ def _operation(name):
         def told(self, *args, **kwargs):
             operation = LateOperation(name, method, self, args, kwargs)
             late = _late(self)
-            if not operation.can_be_late():
+            if late.shown or not operation.can_be_late():
                 return _at_once(method, late, operation)
             if not late.opens(operation.rank):
                 _originals["Put"](self, bytearray(), operation.rank)  # is there an epoch?
@@ -76,7 +78,7 @@ def _requested(name):
             base = name[1:].capitalize()
             operation = LateOperation(base, _originals[base], self, args, kwargs)
             late = _late(self)
-            if not operation.can_be_late():
+            if late.shown or not operation.can_be_late():
                 return _at_once(method, late, operation)
             late.begin(operation.rank)
             request = _originals["Rput"](self, bytearray(), operation.rank)
@@ -90,7 +92,7 @@ def _requested(name):
 
 
 def _at_once(method, late, operation):
-    """Do an operation that does nothing or has an error, which is not that its Lock was put off."""
+    """Do an operation that can't be put off: it does nothing, or has an error other than a Lock put off."""
     late.begin(operation.rank)
     return method(operation.win, *operation.args, **operation.kwargs)
 
@@ -105,6 +107,14 @@ def _notifying(function):
         return function(win, origin, target_rank, target, slot)
 
     return told
+
+
+def _handing_out(win):
+    """Return the handle of a window on which nothing is put off any more."""
+    late = _late(win)
+    late.shown = True
+    late.do()
+    return win._h
 
 
 def _freeing_type(method):
@@ -132,7 +142,7 @@ def _locking(method):
         with contextlib.suppress(TypeError):
             rank = operator.index(rank)
         known = lock_type in (MPI.LOCK_EXCLUSIVE, MPI.LOCK_SHARED) and assertion in (0, MPI.MODE_NOCHECK)
-        if direct or not late.is_free() or not _is_rank(self, rank) or not known:
+        if direct or late.shown or not late.is_free() or not _is_rank(self, rank) or not known:
             late.begin(rank)  # a second lock of the same rank has an error
             return method(self, rank, lock_type, assertion)
         late.opening[rank] = lambda: _originals["Lock"](self, rank, lock_type, assertion)  # has looked already
@@ -150,7 +160,7 @@ def _is_rank(win, rank):
 def _starting(method):
     def told(self, group, assertion=0):
         late = _late(self)
-        if not late.is_free() or not _is_rank(self, 0) or not isinstance(group, MPI.Group) or not group:
+        if late.shown or not late.is_free() or not _is_rank(self, 0) or not isinstance(group, MPI.Group) or not group:
             late.begin()  # what is open already is an error
             return method(self, group, assertion)
         whole = self.group
@@ -277,7 +287,8 @@ def _waiting(method):
 def was_reset():
     """Forget what was put off before `gormapy.reset`: nothing of before is in flight."""
     with changing:
-        _windows.clear()
+        for late in _windows.values():
+            late.forget()
         _requests.clear()
         changing.notify_all()
 
@@ -295,6 +306,7 @@ def install(setting, rank, checked):
         raise ValueError(f"GORMAPY_UNKIND: expecting a number, separate, or NUMBER,separate; got {setting!r}")
     if model and checked:
         raise ValueError(f"GORMAPY_UNKIND={setting}: windows with two copies can't be checked; the seed alone can")
+    _originals["Lock"] = MPI.Win.Lock  # which does not look at copies
     if model:
         copies.install()
     late_window.order.seed(f"{seed} {rank}")
@@ -306,7 +318,7 @@ def install(setting, rank, checked):
         _replace(MPI.Win, name, _requested(name))
     for name, has_rank in _COMPLETING.items():
         _replace(MPI.Win, name, _completing(name, has_rank))
-    _originals["Lock"] = MPI.Win.Lock  # which does not look at copies
+    MPI.Win.handle = property(_handing_out, doc=MPI.Win.handle.__doc__)
     _replace(MPI.Datatype, "Free", _freeing_type)
     for name in ("Wait", "Test", "Get_status", "wait", "test"):
         _replace(MPI.Request, name, _waiting_one)
