@@ -1,5 +1,7 @@
 """pytest --mpi --check: a test in which mpiexec --check finds something fails."""
 
+import re
+
 import pytest
 
 pytestmark = [
@@ -51,6 +53,7 @@ def test_findings_fail_their_test(suite):
     assert "origin-reuse: The buffer is changed while an operation may still read it." in said
     assert "rank 0: store of mine, " in said
     assert "mine[0] = 2" in said
+    assert re.search(r"\(MPI 4\.1, section [0-9.]+\)$", done.out, re.MULTILINE)
 
 
 def test_check_may_be_the_option_of_another_plugin(suite):

@@ -67,7 +67,7 @@ def _add_silent(item, run, size, every):
 
 def failure(item, when, text):
     """Return a report of a failure without a traceback."""
-    return _report(item, when, "failed", _chain([], [text], item, text.partition("\n")[0]))
+    return _report(item, when, "failed", _chain([], [f"{text.rstrip()}\n"], item, text.partition("\n")[0]))
 
 
 def checked(item, reports, found):
