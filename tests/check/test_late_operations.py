@@ -144,6 +144,25 @@ PROGRAMS = {
         world.Barrier()
         assert (part == mine).all()
         """,
+    "locks of two windows, in one order on all ranks": """
+        second = MPI.Win.Allocate(64, 8, comm=world)
+        if rank == 0:
+            win.Lock(1)
+            second.Lock(1)
+            second.Put(mine, 1)
+            second.Flush(1)
+            world.send(None, 1)
+            time.sleep(0.3)
+            win.Put(mine, 1)
+            win.Flush(1)
+        else:
+            world.recv(source=0)
+            win.Lock(1)
+            second.Lock(1)
+        second.Unlock(1)
+        win.Unlock(1)
+        second.Free()
+        """,
     "a Start that has an error": """
         alone = world.Split(rank)
         small = MPI.Win.Allocate(8, comm=alone)

@@ -21,9 +21,10 @@ they are: the checker learns from the ends of these calls which of two locks cam
 import contextlib
 import functools
 import operator
+import threading
 
 from gormapy import MPI, notify
-from gormapy._ext import core
+from gormapy._ext import core, fast
 
 from . import copies, late_window
 from .late_operation import NAMES, LateOperation
@@ -40,6 +41,7 @@ _requests = {}  # handle of a request -> (LateWindow, LateOperation)
 _layer = Layer()  # the checker may stand before it
 _replace = functools.partial(replace, layer=_layer)
 _originals = {}
+_last = threading.local()  # late: the window on which this thread has put off a Lock or Start last
 
 
 def _late(win):
@@ -133,8 +135,16 @@ def _freeing_type(method):
 # -------------------
 
 
+def _keep_order():
+    """Make what this thread has put off before it locks more: programs avoid deadlocks by the order of their locks."""
+    late = vars(_last).pop("late", None)
+    if late is not None:
+        late.begin()
+
+
 def _locking(method):
     def told(self, rank, lock_type=MPI.LOCK_EXCLUSIVE, assertion=0):
+        _keep_order()
         late = _late(self)
         base = self._description
         # a part that this rank can load and store without MPI: its own, and those of a shared window
@@ -142,10 +152,11 @@ def _locking(method):
         with contextlib.suppress(TypeError):
             rank = operator.index(rank)
         known = lock_type in (MPI.LOCK_EXCLUSIVE, MPI.LOCK_SHARED) and assertion in (0, MPI.MODE_NOCHECK)
-        if direct or late.shown or not late.is_free() or not _is_rank(self, rank) or not known:
+        if direct or not known or not _is_rank(self, rank) or not _is_closed(self, late):
             late.begin(rank)  # a second lock of the same rank has an error
             return method(self, rank, lock_type, assertion)
         late.opening[rank] = lambda: _originals["Lock"](self, rank, lock_type, assertion)  # has looked already
+        _last.late = late
         copies.look(self)
         return None
 
@@ -157,10 +168,22 @@ def _is_rank(win, rank):
     return bool(win._h) and core.WinCheck(win._h) == 0 and type(rank) is int and 0 <= rank < win._description[5]
 
 
+def _is_closed(win, late):
+    """Report whether there is no epoch on a window, and what begins one may be put off."""
+    if late.shown or not late.is_free():
+        return False
+    try:
+        fast.win_check_free(win._h)
+    except MPI.Exception:
+        return False
+    return True
+
+
 def _starting(method):
     def told(self, group, assertion=0):
+        _keep_order()
         late = _late(self)
-        if late.shown or not late.is_free() or not _is_rank(self, 0) or not isinstance(group, MPI.Group) or not group:
+        if not isinstance(group, MPI.Group) or not group or not _is_rank(self, 0) or not _is_closed(self, late):
             late.begin()  # what is open already is an error
             return method(self, group, assertion)
         whole = self.group
@@ -176,15 +199,17 @@ def _starting(method):
             group.Free()
 
         late.opening[START] = start
+        _last.late = late
         return None
 
     return told
 
 
 def _opening(method):
-    """Make what was put off before another epoch is opened, which is an error then."""
+    """Make what was put off before another epoch is opened, which is an error on the same window."""
 
     def told(self, *args, **kwargs):
+        _keep_order()
         _late(self).begin()
         return method(self, *args, **kwargs)
 
