@@ -2,9 +2,8 @@
 
 from gormapy._ext import core
 
-from . import accesses, kinds, requests
+from . import accesses, buffers, kinds, requests
 from .communicators import handle_of, ranks_of, sources
-from .messages import buffer_at
 from .sites import here
 from .wrapping import event, numbers, replace
 
@@ -32,7 +31,7 @@ def _root(name, args, kwargs, handle):
     return ranks[root] if type(root) is int and 0 <= root < len(ranks) else -1
 
 
-def _buffers(name, args, kwargs, rooted):
+def _buffers(name, communicator, args, kwargs, rooted):
     """Return the buffers of a collective call: places of arguments, bytes, and whether they are stored."""
     if name == "Bcast":
         places = [((0, "buf"), not rooted)]
@@ -42,7 +41,9 @@ def _buffers(name, args, kwargs, rooted):
             places.pop()
         if name in ("Scatter", "Scatterv") and not rooted:
             places.pop(0)
-    return [(place, buffer_at(place, args, kwargs, write), write) for place, write in places]
+    return [
+        (place, buffers.of_collective(name, communicator, place, args, kwargs, write), write) for place, write in places
+    ]
 
 
 def _blocking(name):
@@ -52,7 +53,7 @@ def _blocking(name):
             handle = handle_of(self)
             root = _root(name, args, kwargs, handle)
             if name[0].isupper():
-                for buffer in _buffers(name, args, kwargs, root == core.CommRank(1)):
+                for buffer in _buffers(name, self, args, kwargs, root == core.CommRank(1)):
                     accesses.told(name, *buffer)
             event(kinds.COLL, site, name, handle, 0, kinds.BEGINS, root, *sources(name, self, handle))
             try:
@@ -75,7 +76,7 @@ def _nonblocking(name, base):
             handle = handle_of(self)
             number = next(numbers)
             root = _root(base, args, kwargs, handle)
-            for buffer in _buffers(base, args, kwargs, root == core.CommRank(1)):
+            for buffer in _buffers(base, self, args, kwargs, root == core.CommRank(1)):
                 accesses.told(name, *buffer)
             event(kinds.COLL, site, name, handle, number, kinds.BEGINS, root, *sources(name, self, handle))
             made = method(self, *args, **kwargs)
@@ -95,8 +96,8 @@ def _prepared(name, base):
             handle = handle_of(self)
             made = method(self, *args, **kwargs)
             root = _root(base, args, kwargs, handle)
-            buffers = [buffer[1:] for buffer in _buffers(base, args, kwargs, root == core.CommRank(1))]
-            requests.persistent[made._h] = requests.Prepared(handle, f"I{base.lower()}", root, buffers)
+            places = [buffer[1:] for buffer in _buffers(base, self, args, kwargs, root == core.CommRank(1))]
+            requests.persistent[made._h] = requests.Prepared(handle, f"I{base.lower()}", root, places)
             return made
 
         return told

@@ -1,7 +1,6 @@
 """What the checker is told of files: the buffers that are read and written."""
 
-from . import accesses
-from .messages import buffer_at
+from . import accesses, buffers
 from .wrapping import replace
 
 
@@ -11,7 +10,7 @@ def _transfer(name):
 
     def make(method):
         def told(self, *args, **kwargs):
-            accesses.told(name, place, buffer_at(place, args, kwargs, write), write)
+            accesses.told(name, place, buffers.at(place, args, kwargs, write), write)
             return method(self, *args, **kwargs)
 
         return told

@@ -1,6 +1,6 @@
 """What the checker is told of messages. The core tells it who has received which (package p2p)."""
 
-from . import accesses, elements, kinds, requests
+from . import accesses, buffers, kinds, requests
 from .communicators import handle_of, ranks_of
 from .wrapping import event, numbers, replace
 
@@ -22,26 +22,6 @@ def _kind(name):
     return next(kind for kind in ("sendrecv_replace", "sendrecv", "send", "recv", "probe") if name.endswith(kind))
 
 
-def buffer_at(place, args, kwargs, write):
-    """Return the bytes of a buffer that is an argument, see `elements.runs`."""
-    from gormapy.MPI.msgbuffer import message
-
-    given = argument(place, args, kwargs)
-    if given is None:
-        return []
-    try:
-        address, count, datatype, _ = message(given, not write, 0, 0)
-    except Exception:
-        return []  # a specification with counts, or none
-    return elements.runs(address, count, datatype)
-
-
-def argument(place, args, kwargs):
-    if place is None:
-        return None
-    return args[place[0]] if len(args) > place[0] else kwargs.get(place[1])
-
-
 def _message(name):
     kind = _kind(name)
     # objects are pickled, which loads what it loads
@@ -52,13 +32,27 @@ def _message(name):
     def make(method):
         def told(self, *args, **kwargs):
             for place, write in ((loads, False), (stores, True)):
-                accesses.told(name, place, buffer_at(place, args, kwargs, write), write)
+                accesses.told(name, place, buffers.at(place, args, kwargs, write), write)
             if receives:
                 event(kinds.RECEIVING, 0, None)
             made = method(self, *args, **kwargs)
             if synchronous:
                 _sent(self, made, args, kwargs)
             return made
+
+        return told
+
+    return make
+
+
+def _matched(name):
+    """Make the replacement of a receive of a matched message, of which the core tells."""
+
+    def make(method):
+        def told(self, *args, **kwargs):
+            if name[0].isupper():
+                accesses.told(name, _BUFFER, buffers.at(_BUFFER, args, kwargs, True), True)
+            return method(self, *args, **kwargs)
 
         return told
 
@@ -72,9 +66,9 @@ def _prepared(name):
         def told(self, *args, **kwargs):
             made = method(self, *args, **kwargs)
             write = name == "Recv_init"
-            buffers = [(buffer_at(_BUFFER, args, kwargs, write), write)]
+            places = [(buffers.at(_BUFFER, args, kwargs, write), write)]
             receiver = _receiver(self, args, kwargs) if name == "Ssend_init" else None
-            requests.persistent[made._h] = requests.Prepared(None, "", receiver, buffers)
+            requests.persistent[made._h] = requests.Prepared(None, "", receiver, places)
             return made
 
         return told
@@ -97,7 +91,7 @@ def _sent(communicator, request, args, kwargs):
 def _receiver(communicator, args, kwargs):
     """Return the rank in COMM_WORLD of the receiver of a send, None if it is not known."""
     ranks = ranks_of.get(handle_of(communicator))
-    dest = argument((1, "dest"), args, kwargs)
+    dest = buffers.argument((1, "dest"), args, kwargs)
     return ranks[dest] if ranks is not None and type(dest) is int and 0 <= dest < len(ranks) else None
 
 
@@ -111,4 +105,4 @@ def install(classes):
             if category == MESSAGE:
                 replace(cls, name, _prepared(name) if name.endswith("_init") else _message(name))
     for name in ("Recv", "Irecv", "recv", "irecv"):
-        replace(MPI.Message, name, lambda method: method)
+        replace(MPI.Message, name, _matched(name))

@@ -58,3 +58,70 @@ def persistent_calls_started_during_a_get():  # check: result-early n=2
     win.Fence()
     reduce.Free()
     win.Free()
+
+
+def parts_with_displacements_where_a_get_fills():  # check: result-early n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    data = np.zeros(8)
+    win.Fence()
+    win.Get(data[4:6], 1 - rank)  # 1: Get
+    world.Alltoallv([data, [1, 2], [0, 5], MPI.DOUBLE], [np.zeros(4), [1 + rank, 1 + rank]])  # 2: Alltoallv|load
+    win.Fence()
+    win.Free()
+
+
+def parts_with_displacements_around_what_a_get_fills():  # check: clean n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    data = np.zeros(8)
+    win.Fence()
+    win.Get(data[4:6], 1 - rank)
+    world.Alltoallv([data, [1, 2], [0, 6], MPI.DOUBLE], [np.zeros(4), [1 + rank, 1 + rank]])
+    world.Allgatherv(data[:2], [data, [2, 2], [2, 6], MPI.DOUBLE])
+    win.Fence()
+    win.Free()
+
+
+def last_part_gathered_where_a_put_reads():  # check: origin-reuse n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    data = np.zeros(8)
+    win.Fence()
+    win.Put(data[6:], 1 - rank)  # 1: Put
+    world.Allgather(np.ones(4), [data, 4, MPI.DOUBLE])  # 2: Allgather|store
+    win.Fence()
+    win.Free()
+
+
+def parts_of_own_types_where_a_get_fills():  # check: result-early n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    data = np.zeros(8)
+    win.Fence()
+    win.Get(data[6:], 1 - rank)  # 1: Get
+    types = [MPI.DOUBLE] * 2
+    world.Alltoallw([data, [1, 1], [0, 48], types], [np.zeros(2), [1, 1], [0, 8], types])  # 2: Alltoallw|load
+    win.Fence()
+    win.Free()
+
+
+def matched_message_where_a_put_reads():  # check: origin-reuse n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    data = np.zeros(8)
+    request = world.Isend(np.ones(8), 1 - rank)
+    win.Fence()
+    win.Put(data, 1 - rank)  # 1: Put
+    message = world.Mprobe()
+    message.Recv(data)  # 2: Recv|store
+    request.Wait()
+    win.Fence()
+    win.Free()
+
+
+def matched_message_beside_what_a_put_reads():  # check: clean n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    data = np.zeros(8)
+    request = world.Isend(np.ones(4), 1 - rank)
+    win.Fence()
+    win.Put(data[4:], 1 - rank)
+    world.Mprobe().Recv(data[:4])
+    request.Wait()
+    win.Fence()
+    win.Free()
