@@ -41,7 +41,7 @@ def join_job() -> None:
     fast.check_open()
     from gormapy import MPI
 
-    from . import accesses, collectives, epochs, files, messages, operations, requests, threads, windows
+    from . import accesses, collectives, epochs, files, local, messages, operations, requests, threads, windows
 
     communicators = (
         MPI.Comm,
@@ -52,7 +52,7 @@ def join_job() -> None:
         MPI.Graphcomm,
         MPI.Distgraphcomm,
     )
-    for module in (accesses, windows, operations, epochs, requests, files, threads):
+    for module in (accesses, windows, operations, epochs, requests, files, local, threads):
         module.install()
     messages.install(communicators)
     collectives.install(communicators)

@@ -125,3 +125,59 @@ def matched_message_beside_what_a_put_reads():  # check: clean n=2
     request.Wait()
     win.Fence()
     win.Free()
+
+
+def elements_packed_that_a_get_fills():  # check: result-early n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    data = np.zeros(8)
+    even = MPI.DOUBLE.Create_vector(4, 1, 2).Create_resized(0, 64).Commit()
+    win.Fence()
+    win.Get(data[2:3], 1 - rank)  # 1: Get
+    even.Pack(data, bytearray(32), 0, world)  # 2: Pack|load
+    win.Fence()
+    even.Free()
+    win.Free()
+
+
+def elements_packed_beside_what_a_get_fills():  # check: clean n=2
+    win = MPI.Win.Allocate(128, 8, comm=world)
+    data, packed = np.zeros(8), np.zeros(12)
+    even = MPI.DOUBLE.Create_vector(4, 1, 2).Create_resized(0, 64).Commit()
+    win.Fence()
+    win.Get(data[1:2], 1 - rank)
+    win.Put(packed[:4], 1 - rank, 4)
+    win.Put(packed[8:], 1 - rank, 8)
+    assert even.Pack(data, packed, 32, world) == 64
+    win.Fence()
+    even.Free()
+    win.Free()
+
+
+def elements_unpacked_where_a_put_reads():  # check: origin-reuse n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    data = np.zeros(8)
+    win.Fence()
+    win.Put(data, 1 - rank)  # 1: Put
+    MPI.DOUBLE.Unpack_external("external32", bytes(16), 8, data)  # 2: Unpack_external|store
+    win.Fence()
+    win.Free()
+
+
+def combined_where_a_put_reads():  # check: origin-reuse n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    data, more = np.zeros(8), np.ones(8)
+    win.Fence()
+    win.Put(data, 1 - rank)  # 1: Put
+    MPI.SUM.Reduce_local(more, data)  # 2: Reduce_local|store
+    win.Fence()
+    win.Free()
+
+
+def combined_from_what_a_put_reads():  # check: clean n=2
+    win = MPI.Win.Allocate(64, 8, comm=world)
+    data, more = np.zeros(8), np.ones(8)
+    win.Fence()
+    win.Put(more, 1 - rank)
+    MPI.SUM.Reduce_local(more, data)
+    win.Fence()
+    win.Free()
