@@ -21,6 +21,8 @@ _NOT_BLOCKING = {
     "Idup_with_info",
 }
 
+_DIFFERENT = "the ranks do not call the same collective"
+
 
 def _root(name, args, kwargs, handle):
     ranks = ranks_of.get(handle)
@@ -58,8 +60,9 @@ def _blocking(name):
             event(kinds.COLL, site, name, handle, 0, kinds.BEGINS, root, *sources(name, self, handle))
             try:
                 made = method(self, *args, **kwargs)
-            except BaseException:
+            except BaseException as error:
                 event(kinds.COLL, site, name, handle, 0, kinds.FAILED, root)
+                _differs(error, site)
                 raise
             event(kinds.COLL, site, name, handle, 0, kinds.ENDED, root)
             return made
@@ -67,6 +70,21 @@ def _blocking(name):
         return told
 
     return make
+
+
+def _differs(error, site):
+    """Tell the checker that ranks make one call with arguments that do not fit together, if that is the error.
+
+    Different calls and roots it finds itself.
+    """
+    from gormapy import MPI
+
+    if not isinstance(error, MPI.Exception):
+        return
+    kind, text = error.Get_error_class(), str(error)
+    if kind in (MPI.ERR_OP, MPI.ERR_TRUNCATE, MPI.ERR_TYPE) and _DIFFERENT in text:
+        text = text[text.index(_DIFFERENT) :]
+        event(kinds.MISUSE, site, text[:2000], kinds.CLASS["collective-mismatch"], 0, -1)
 
 
 def _nonblocking(name, base):

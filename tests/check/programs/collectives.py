@@ -245,3 +245,20 @@ def calls_on_a_communicator_that_is_freed():  # check: clean n=2 raises caught
             call()
         except MPI.Exception as error:
             print(error)
+
+
+def different_operations():  # check: collective-mismatch n=2 raises
+    if rank == 0:
+        world.allreduce(1, MPI.SUM)  # 1: allreduce
+    else:
+        world.allreduce(1, MPI.MAX)  # 1: allreduce
+
+
+def different_amounts():  # check: collective-mismatch n=2 raises
+    data = np.zeros(4 - rank)
+    world.Allreduce(MPI.IN_PLACE, data)  # 1: Allreduce
+
+
+def one_operation():  # check: clean n=2
+    assert world.allreduce(rank, MPI.MAX) == 1
+    world.Allreduce(MPI.IN_PLACE, np.zeros(4))
