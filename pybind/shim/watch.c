@@ -511,6 +511,13 @@ static PyObject *watched(ARGS) {
   Py_RETURN_FALSE;
 }
 
+/* foreign_memory(address, bytes) -> whether these bytes are not such as watch_is_own reports: it may be that only calls tell of accesses */
+static PyObject *foreign(ARGS) {
+  int64_t a[2];
+  if (integers("foreign_memory", args, n, 2, a) < 0) return NULL;
+  return PyBool_FromLong(a[1] > 0 && !watch_is_own((uint64_t)a[0], (uint64_t)a[1]));
+}
+
 void watch_ends_call(void) { pages_rearm(); }
 
 static PyObject *watch_rearm(PyObject *self, PyObject *noargs) {
@@ -533,6 +540,7 @@ static PyObject *unwatch_memory(ARGS) { Py_RETURN_NONE; }
 static PyObject *watch_mappable(ARGS) { Py_RETURN_FALSE; }
 static PyObject *watch_renew(PyObject *self, PyObject *noargs) { Py_RETURN_NONE; }
 static PyObject *watched(ARGS) { Py_RETURN_FALSE; }
+static PyObject *foreign(ARGS) { Py_RETURN_TRUE; }
 static PyObject *watch_rearm(PyObject *self, PyObject *noargs) { Py_RETURN_NONE; }
 #endif
 
@@ -553,6 +561,7 @@ PyMethodDef watch_methods[] = {{"watch_start", watch_start, METH_O, NULL},
                                {"watch_mappable", (PyCFunction)(void *)watch_mappable, METH_FASTCALL, NULL},
                                {"watch_renew", watch_renew, METH_NOARGS, NULL},
                                {"watched_memory", (PyCFunction)(void *)watched, METH_FASTCALL, NULL},
+                               {"foreign_memory", (PyCFunction)(void *)foreign, METH_FASTCALL, NULL},
                                {"watch_rearm", watch_rearm, METH_NOARGS, NULL},
                                {"watch_read", (PyCFunction)(void *)watch_read, METH_FASTCALL, NULL},
                                {0}};

@@ -35,12 +35,13 @@ def _gone(address, nbytes):
 
 
 def told(call, place, buffer, write):
-    """Tell the checker that a call of MPI accesses memory of the program, if it is watched.
+    """Tell the checker that a call of MPI accesses memory of the program, if that is watched or can't be.
 
     `place` is that of the argument, and `buffer` what `elements.runs` returns.
     """
     for address, count, nbytes, stride in buffer:
-        if fast.watched_memory(address, (count - 1) * stride + nbytes):
+        span = address, (count - 1) * stride + nbytes
+        if fast.watched_memory(*span) or fast.foreign_memory(*span):
             event(kinds.ACCESS, sites.here(call, place), None, int(write), address, count, nbytes, stride)
 
 

@@ -181,3 +181,36 @@ def combined_from_what_a_put_reads():  # check: clean n=2
     MPI.SUM.Reduce_local(more, data)
     win.Fence()
     win.Free()
+
+
+def received_into_a_bytearray_that_a_put_reads():  # check: origin-reuse n=2 foreign
+    win = MPI.Win.Allocate(64, 1, comm=world)
+    data = bytearray(8)
+    win.Fence()
+    win.Put(data, 1 - rank)  # 1: Put
+    world.Sendrecv(bytes(4), 1 - rank, recvbuf=memoryview(data)[4:], source=1 - rank)  # 2: Sendrecv|store
+    win.Fence()
+    win.Free()
+
+
+def received_into_a_bytearray_beside_what_a_put_reads():  # check: clean n=2 foreign
+    win = MPI.Win.Allocate(64, 1, comm=world)
+    data = bytearray(8)
+    win.Fence()
+    win.Put(memoryview(data)[:4], 1 - rank)
+    world.Sendrecv(bytes(4), 1 - rank, recvbuf=memoryview(data)[4:], source=1 - rank)
+    win.Fence()
+    win.Free()
+
+
+def sent_from_a_bytearray_that_is_a_window():  # check: local-access n=2 foreign
+    part = bytearray(64)
+    win = MPI.Win.Create(part, 1, comm=world)
+    win.Fence()
+    if rank == 0:
+        win.Put(np.ones(8, "u1"), 1, 8)  # 1: Put
+        world.Recv(bytearray(64), 1)
+    else:
+        world.Send(part, 0)  # 2: Send|load
+    win.Fence()
+    win.Free()
