@@ -121,6 +121,14 @@ func (c *Checker) Finish(stuck bool) []*Finding {
 	<-c.done
 	for _, r := range c.ranks {
 		c.settle(r, false)
+		for _, t := range r.threads {
+			if t.inside != nil { // it has ended there
+				c.stands(t, t.inside, true)
+			}
+			for _, x := range t.colls {
+				c.stands(t, x, true)
+			}
+		}
 	}
 	if stuck && c.Failure == "" {
 		c.leftovers()

@@ -2,13 +2,16 @@ package check
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"gormapy/gocore/check/events"
 )
 
 func (c *Checker) newCollective(m *comm, name string, root int) *collective {
-	return &collective{comm: m, name: name, root: root, begun: map[int]clock{}, sites: map[int]*site{}, sources: map[int][]int64{}, left: len(m.ranks), first: -1}
+	return &collective{comm: m, name: name, root: root, begun: map[int]clock{}, sites: map[int]*site{}, sources: map[int][]int64{}, calls: map[int]called{},
+		left: len(m.ranks), first: -1, standing: -1}
 }
 
 // collective processes the begin or end of a collective call.
@@ -18,15 +21,23 @@ func (c *Checker) collective(t *thread, e *events.Event) {
 	if m == nil {
 		return
 	}
-	request, begins, root := w[1], w[2] == 0, int(w[3])
-	if w[2] == 2 {
-		t.inside = nil
-		return
-	}
-	if !begins {
+	request, root := w[1], int(w[3])
+	switch w[2] {
+	case collEnds:
 		if x := t.inside; x != nil && x.comm == m {
 			t.inside = nil
+			c.stands(t, x, false)
 			c.leave(t, x)
+		}
+		return
+	case collFails:
+		if x := t.leaves(request); x != nil {
+			c.stands(t, x, true)
+		}
+		return
+	case collRefused:
+		if x := t.leaves(request); x != nil && x.comm == m {
+			c.refused(t, x)
 		}
 		return
 	}
@@ -37,10 +48,8 @@ func (c *Checker) collective(t *thread, e *events.Event) {
 		x = c.newCollective(m, e.Text, root)
 		x.first = t.number
 		m.open[n] = x
-	} else if x.name != e.Text || x.root != root {
-		c.mismatch(t, x, e.Text, root, t.sites[e.Site])
 	}
-	x.begun[t.number], x.sites[t.number] = t.clock.clone(), t.sites[e.Site]
+	x.begun[t.number], x.sites[t.number], x.calls[t.number] = t.clock.clone(), t.sites[e.Site], called{e.Text, root}
 	if len(w) > 4 {
 		x.sources[t.number] = w[4:]
 	}
@@ -54,20 +63,73 @@ func (c *Checker) collective(t *thread, e *events.Event) {
 	}
 }
 
-func (c *Checker) mismatch(t *thread, x *collective, name string, root int, at *site) {
-	say := func(name string, root int) string {
-		if root < 0 {
-			return name
+// Phases of a collective call. One that is refused has done nothing: its arguments are wrong.
+const (
+	collEnds    = 1
+	collFails   = 2
+	collRefused = 3
+)
+
+// stands looks whether a call that can't be refused any more fits to those of other ranks: to one that can't be either, or, if it has
+// failed, to all.
+func (c *Checker) stands(t *thread, x *collective, failed bool) {
+	others := []int{x.standing}
+	if failed {
+		others = x.comm.ranks
+	}
+	if x.standing < 0 {
+		x.standing = t.number
+	}
+	for _, other := range others {
+		if theirs, begun := x.calls[other]; begun && theirs != x.calls[t.number] && !x.told {
+			x.told = true
+			c.mismatch(x, max(t.number, other), min(t.number, other))
 		}
-		return fmt.Sprintf("%s with root %d", name, root)
 	}
-	one, other, said, against := t, c.ranks[x.first], say(name, root), say(x.name, x.root)
-	second := x.sites[x.first]
-	if by := c.anyThread(x.first); by != nil && by.number > one.number { // so that it is the same whichever came first
-		one, other, said, against, at, second = by, t.rank, against, said, second, at
+}
+
+// leaves ends a call that has raised an error, and returns it.
+func (t *thread) leaves(request int64) *collective {
+	x := t.inside
+	if request != 0 {
+		x = t.colls[request]
+		delete(t.colls, request)
+	} else {
+		t.inside = nil
 	}
-	c.found(CollectiveMismatch, one, at, second, other, nil,
-		fmt.Sprintf("rank %d calls %s, where rank %d calls %s", one.number, said, other.number, against))
+	return x
+}
+
+// refused takes back a call that has done nothing.
+func (c *Checker) refused(t *thread, x *collective) {
+	m := x.comm
+	m.calls[t.number]--
+	n := m.calls[t.number]
+	delete(x.begun, t.number)
+	delete(x.sites, t.number)
+	delete(x.sources, t.number)
+	delete(x.calls, t.number)
+	if len(x.begun) == 0 {
+		delete(m.open, n)
+		return
+	}
+	m.open[n] = x
+	if x.first == t.number {
+		x.first = slices.Min(slices.Collect(maps.Keys(x.begun)))
+		x.name, x.root = x.calls[x.first].name, x.calls[x.first].root
+	}
+}
+
+func (c *Checker) mismatch(x *collective, one, other int) {
+	by := c.anyThread(one)
+	if by == nil { // its threads have ended
+		one, other = other, one
+		if by = c.anyThread(one); by == nil {
+			return
+		}
+	}
+	c.found(CollectiveMismatch, by, x.sites[one], x.sites[other], c.ranks[other], nil,
+		fmt.Sprintf("rank %d calls %s, where rank %d calls %s", one, x.calls[one], other, x.calls[other]))
 }
 
 // leave lets a thread that has completed a collective call know what the ranks knew whose data it has got.

@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"fmt"
 
 	"gormapy/gocore/check/events"
 )
@@ -80,8 +81,24 @@ type collective struct {
 	sources  map[int][]int64 // by rank: of neighbourhood calls, whose data it gets
 	asserted map[int]int64   // of a Fence
 	sites    map[int]*site
+	calls    map[int]called // by rank
 	first    int
-	left     int // how many ranks have not completed it
+	standing int  // a rank whose call can't be refused any more; -1 if there is none
+	told     bool // that the calls differ
+	left     int  // how many ranks have not completed it
+}
+
+// called is what a rank has called where others have called the same, or something else.
+type called struct {
+	name string
+	root int
+}
+
+func (c called) String() string {
+	if c.root < 0 {
+		return c.name
+	}
+	return fmt.Sprintf("%s with root %d", c.name, c.root)
 }
 
 // window is a window of all its ranks.

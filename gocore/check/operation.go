@@ -158,6 +158,7 @@ func (o *operation) completeLocally(now at) {
 func (c *Checker) completed(t *thread, number int64) {
 	if x := t.colls[number]; x != nil {
 		delete(t.colls, number)
+		c.stands(t, x, false)
 		c.leave(t, x)
 		return
 	}

@@ -18,7 +18,7 @@ const (
 	Sync           // window, SyncKind, phase (0 begins, 1 has ended, 2 has failed), target or -1, assertion or lock type, ranks of a group
 	Sent           // number of the message, receiver
 	Received       // number of the message, sender, 1 if the thread knows of the message and has not received it
-	Coll           // communicator, request or 0, phase, root or -1, then ranks whose data come, if not all; text: name of the call
+	Coll           // communicator, request or 0, phase (see collective.go), root or -1, then ranks whose data come, if not all; text: name of the call
 	ReqDone        // number of a request that has completed, of an operation or a collective
 	Release        // key: what the thread has done is visible to the thread that acquires the key later
 	Acquire        // key

@@ -5,7 +5,7 @@ from gormapy._ext import core
 from . import accesses, buffers, kinds, requests
 from .communicators import handle_of, ranks_of, sources
 from .sites import here
-from .wrapping import event, numbers, replace
+from .wrapping import REFUSING, event, numbers, replace
 
 # The place of the root among the arguments
 _ROOTS = {"Bcast": 1, "Gather": 2, "Gatherv": 2, "Scatter": 2, "Scatterv": 2, "Reduce": 3}
@@ -61,7 +61,8 @@ def _blocking(name):
             try:
                 made = method(self, *args, **kwargs)
             except BaseException as error:
-                event(kinds.COLL, site, name, handle, 0, kinds.FAILED, root)
+                phase = kinds.REFUSED if _is_refused(name, error, args, kwargs) else kinds.FAILED
+                event(kinds.COLL, site, name, handle, 0, phase, root)
                 _differs(error, site)
                 raise
             event(kinds.COLL, site, name, handle, 0, kinds.ENDED, root)
@@ -70,6 +71,16 @@ def _blocking(name):
         return told
 
     return make
+
+
+def _is_refused(name, error, args, kwargs):
+    """Return whether an error is about the arguments of a call, which then has done nothing."""
+    if not isinstance(error, REFUSING) or name[0].islower():  # calls for objects pickle and unpickle
+        return False
+    from gormapy import MPI
+
+    # a function of the program may have raised it
+    return all(op.is_predefined for op in (*args, *kwargs.values()) if isinstance(op, MPI.Op))
 
 
 def _differs(error, site):
@@ -97,7 +108,12 @@ def _nonblocking(name, base):
             for buffer in _buffers(base, self, args, kwargs, root == core.CommRank(1)):
                 accesses.told(name, *buffer)
             event(kinds.COLL, site, name, handle, number, kinds.BEGINS, root, *sources(name, self, handle))
-            made = method(self, *args, **kwargs)
+            try:
+                made = method(self, *args, **kwargs)
+            except BaseException as error:
+                phase = kinds.REFUSED if _is_refused(base, error, args, kwargs) else kinds.FAILED
+                event(kinds.COLL, site, name, handle, number, phase, root)
+                raise
             request = made[1] if isinstance(made, tuple) else made
             if request._h:
                 requests.started(request, number)

@@ -7,7 +7,7 @@ from gormapy._ext import core
 from . import accesses, communicators, kinds
 from .known import Known, windows
 from .sites import here
-from .wrapping import event, misuse, replace, wrapped
+from .wrapping import REFUSING, event, misuse, replace, wrapped
 
 _MOST_RETIRED = 64 << 20  # bytes
 
@@ -32,7 +32,8 @@ def _creating(call):
             try:
                 made = method(cls, *args, **kwargs)
             except BaseException as error:
-                event(kinds.COLL, site, f"Win.{call}", handle, 0, kinds.FAILED, -1)
+                phase = kinds.REFUSED if isinstance(error, REFUSING) else kinds.FAILED
+                event(kinds.COLL, site, f"Win.{call}", handle, 0, phase, -1)
                 misuse(error, call, site)
                 raise
             _define(made, site)

@@ -62,6 +62,9 @@ def wrapped(method, told, layer=inside):
     return call
 
 
+# Errors of arguments, which a call raises before it does anything
+REFUSING = TypeError, ValueError, KeyError, OverflowError, BufferError
+
 # Which class of finding an MPI error is, by what is called
 _CLOSING = {"Unlock", "Unlock_all", "Complete", "Wait", "Test"}
 _OPENING = {"Lock", "Lock_all", "Start", "Post", "Fence"}
@@ -79,9 +82,7 @@ def _class_of(error, call):
     from gormapy import MPI
 
     if not isinstance(error, MPI.Exception):
-        return (
-            "bad-argument" if isinstance(error, (TypeError, ValueError, KeyError, OverflowError, BufferError)) else ""
-        )
+        return "bad-argument" if isinstance(error, REFUSING) else ""
     kind = error.Get_error_class()
     if kind == MPI.ERR_RMA_SYNC:
         if call == "Free":

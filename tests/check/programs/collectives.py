@@ -262,3 +262,34 @@ def different_amounts():  # check: collective-mismatch n=2 raises
 def one_operation():  # check: clean n=2
     assert world.allreduce(rank, MPI.MAX) == 1
     world.Allreduce(MPI.IN_PLACE, np.zeros(4))
+
+
+def refused_on_one_rank():  # check: clean n=2
+    if rank == 0:
+        for call in (world.Bcast, world.Ibcast, lambda what: world.Allgather(np.ones(1), what)):
+            try:
+                call("text")
+            except TypeError as error:
+                print(error)
+    world.Barrier()
+    world.Bcast(np.ones(1))
+    _allocated().Free()
+
+
+def refused_on_the_rank_that_calls_first():  # check: clean n=3
+    if rank == 1:
+        try:
+            world.Reduce("text", None)
+        except TypeError as error:
+            print(error)
+    world.Bcast(np.ones(1), 2)
+    world.Allreduce(MPI.IN_PLACE, np.ones(1))
+
+
+def refused_memory_of_a_window():  # check: bad-argument n=2
+    if rank == 0:
+        try:
+            MPI.Win.Create("text", comm=world)  # 1: Create
+        except TypeError as error:
+            print(error)
+    _allocated().Free()
