@@ -5,7 +5,7 @@ from gormapy._ext import core
 from . import accesses, buffers, kinds, requests
 from .communicators import handle_of, ranks_of, sources
 from .sites import here
-from .wrapping import REFUSING, event, numbers, replace
+from .wrapping import REFUSING, event, has_ended, numbers, replace
 
 # The place of the root among the arguments
 _ROOTS = {"Bcast": 1, "Gather": 2, "Gatherv": 2, "Scatter": 2, "Scatterv": 2, "Reduce": 3}
@@ -84,7 +84,7 @@ def _is_refused(name, error, args, kwargs):
 
 
 def _differs(error, site):
-    """Tell the checker that ranks make one call with arguments that do not fit together, if that is the error.
+    """Tell the checker if ranks make one call with arguments that do not fit together, or have ended without it.
 
     Different calls and roots it finds itself.
     """
@@ -95,7 +95,9 @@ def _differs(error, site):
     kind, text = error.Get_error_class(), str(error)
     if kind in (MPI.ERR_OP, MPI.ERR_TRUNCATE, MPI.ERR_TYPE) and _DIFFERENT in text:
         text = text[text.index(_DIFFERENT) :]
-        event(kinds.MISUSE, site, text[:2000], kinds.CLASS["collective-mismatch"], 0, -1)
+    elif not has_ended(error):
+        return
+    event(kinds.MISUSE, site, text[:2000], kinds.CLASS["collective-mismatch"], 0, -1)
 
 
 def _nonblocking(name, base):

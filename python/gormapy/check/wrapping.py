@@ -68,6 +68,14 @@ REFUSING = TypeError, ValueError, KeyError, OverflowError, BufferError
 # Which class of finding an MPI error is, by what is called
 _CLOSING = {"Unlock", "Unlock_all", "Complete", "Wait", "Test"}
 _OPENING = {"Lock", "Lock_all", "Start", "Post", "Fence"}
+_COLLECTIVE = {"Fence", "Free", "Create", "Allocate", "Allocate_shared", "Create_dynamic"}
+
+
+def has_ended(error):
+    """Return whether an error is that a rank has ended, as if it had nothing to do any more, before a call needs it."""
+    from gormapy import MPI
+
+    return error.Get_error_class() == MPI.ERR_PROC_FAILED and "has ended with exit status 0" in str(error)
 
 
 def misuse(error, call, site, window=0, target=-1):
@@ -90,6 +98,10 @@ def _class_of(error, call):
         if call in _CLOSING:
             return "epoch-unopened"
         return "epoch-nested" if call in _OPENING else "epoch-missing"
+    if call in _COLLECTIVE and has_ended(error):
+        return "collective-mismatch"
+    if "different kinds of windows" in str(error):
+        return ""  # the checker has compared the calls
     if kind == MPI.ERR_RMA_ATTACH and call == "Detach":
         return "memory-gone"
     if kind in (

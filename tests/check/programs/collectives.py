@@ -264,6 +264,26 @@ def one_operation():  # check: clean n=2
     world.Allreduce(MPI.IN_PLACE, np.zeros(4))
 
 
+def window_created_and_allocated():  # check: collective-mismatch n=2 raises
+    if rank == 0:
+        MPI.Win.Create(np.zeros(1), comm=world)  # 1: Create
+    else:
+        MPI.Win.Allocate(8, comm=world)  # 1: Allocate
+
+
+def one_rank_ends_before_a_barrier():  # check: collective-mismatch n=2 raises
+    if rank == 0:
+        raise SystemExit
+    world.Barrier()  # 1: Barrier
+
+
+def one_rank_ends_before_a_fence():  # check: collective-mismatch n=2 raises leaves
+    win = _allocated()
+    if rank == 0:
+        raise SystemExit
+    win.Fence()  # 1: Fence
+
+
 def refused_on_one_rank():  # check: clean n=2
     if rank == 0:
         for call in (world.Bcast, world.Ibcast, lambda what: world.Allgather(np.ones(1), what)):
