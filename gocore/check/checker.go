@@ -28,9 +28,11 @@ type Checker struct {
 	order    []*Finding
 	tell     func(*Finding)
 	answer   func(mark int64)
-	Events   [64]int // how many were processed, by kind
-	Failure  string  // an internal error, after which nothing is looked at
-	Limited  []int   // ranks that have stopped to tell of their loads and stores
+	Events   [64]int  // how many were processed, by kind
+	Failure  string   // an internal error, after which nothing is looked at
+	Limited  []int    // ranks that have stopped to tell of their loads and stores
+	Blind    []int    // ranks that tell of none
+	Unseen   []string // lines that use memory of which ranks tell no loads and stores, as "program.py:9 (Create)"
 
 	idle    quiet       // no rank tells of anything
 	several atomic.Bool // a rank has several threads
@@ -291,6 +293,8 @@ func (c *Checker) process(r *rank, e *events.Event) {
 		}
 	case events.Limit:
 		c.Limited = append(c.Limited, r.number)
+	case events.Unseen:
+		c.unseen(t, e)
 	case events.Reset:
 		c.reset(t)
 	case events.Done:
@@ -379,4 +383,16 @@ func WriteJSON(to io.Writer, f any) error {
 		_, err = to.Write(append(text, '\n'))
 	}
 	return err
+}
+
+// unseen remembers memory, or a rank, whose loads and stores are not told of.
+func (c *Checker) unseen(t *thread, e *events.Event) {
+	at := t.sites[e.Site]
+	if at == nil {
+		c.Blind = append(c.Blind, t.number)
+		return
+	}
+	if line := fmt.Sprintf("%s:%d (%s)", at.file, at.line, at.call); !slices.Contains(c.Unseen, line) {
+		c.Unseen = append(c.Unseen, line)
+	}
 }

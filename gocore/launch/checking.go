@@ -31,6 +31,8 @@ type checking struct {
 	hung    bool        // all ranks wait, and none can go on
 	answers *os.File    // what the ranks read: findings as they are found, and answers to marks
 	limited int         // how many ranks the file says to have stopped to tell of their loads and stores
+	unseen  int         // how many lines it names whose memory is not looked at
+	blind   bool        // it says that loads and stores are not seen
 	failed  bool        // the file says that the checker has failed
 }
 
@@ -135,6 +137,14 @@ func (c *checking) remark() {
 		c.limited = len(c.Limited)
 		c.put(c.json, map[string]any{"limited": slices.Sorted(slices.Values(c.Limited))})
 	}
+	if len(c.Unseen) > c.unseen {
+		c.unseen = len(c.Unseen)
+		c.put(c.json, map[string]any{"unseen": c.Unseen})
+	}
+	if len(c.Blind) > 0 && !c.blind {
+		c.blind = true
+		c.put(c.json, map[string]any{"blind": true})
+	}
 	if c.Failure != "" && !c.failed {
 		c.failed = true
 		c.put(c.json, map[string]any{"failure": c.Failure})
@@ -164,7 +174,7 @@ func (c *checking) finish(status int) int {
 			for _, f := range found {
 				c.put(c.json, f)
 			}
-			c.limited, c.failed = 0, false
+			c.limited, c.failed, c.unseen, c.blind = 0, false, 0, false
 		}
 		c.remark()
 		c.put(c.json, map[string]any{"end": true, "findings": counted, "status": status})
@@ -177,12 +187,26 @@ func (c *checking) finish(status int) int {
 		slices.Sort(c.Limited)
 		c.print(fmt.Sprintf("mpiexec --check: of %s only the first loads and stores were looked at; --check=exact looks at all", rankList(c.Limited)))
 	}
+	if len(c.Blind) > 0 {
+		c.print("mpiexec --check: only calls were looked at: loads and stores are not seen on this processor")
+	}
+	if n := len(c.Unseen); n > 0 {
+		more := ""
+		if n > unseenShown {
+			more = fmt.Sprintf(" and %d more", n-unseenShown)
+		}
+		c.print(fmt.Sprintf("mpiexec --check: only calls were looked at, not loads and stores, of memory that neither NumPy nor MPI has allocated: %s%s",
+			strings.Join(c.Unseen[:min(n, unseenShown)], ", "), more))
+	}
 	c.print(summary(found, counted))
 	if c.opt.Verbose {
 		c.print(fmt.Sprintf("mpiexec --check: %d operations, %d loads and stores", c.Events[events.Op], c.Events[events.Access]))
 	}
 	return status
 }
+
+// unseenShown is how many lines whose memory was not looked at are named.
+const unseenShown = 3
 
 func summary(found []*check.Finding, counted int) string {
 	switch {

@@ -85,6 +85,36 @@ def test_the_file_says_where_the_look_ended(mpirun, tmp_path):
     assert {"limited": [0]} in records and "end" in records[-1]
 
 
+OTHER_MEMORY = """
+import mmap
+import numpy as np
+from gormapy import MPI
+
+world = MPI.COMM_WORLD
+mapped, some, array = mmap.mmap(-1, 4096), bytearray(b"12345678"), np.zeros(8)
+win, good = MPI.Win.Create(mapped, 8, comm=world), MPI.Win.Create(array, 8, comm=world)
+for one in win, good:
+    one.Fence()
+    one.Put(b"12345678", 1 - world.rank, 0)
+    for place in 2, 3:
+        one.Put(np.ones(1), world.rank, place)
+    one.Get(some, 1 - world.rank, 1)
+    one.Fence()
+    one.Free()
+"""
+
+
+def test_the_report_says_whose_loads_and_stores_are_not_seen(mpirun, tmp_path):
+    out = tmp_path / "found.json"
+    said = mpirun(2, OTHER_MEMORY, launcher=["--check"]).stderr
+    lines = [line for line in said.splitlines() if "neither NumPy nor MPI" in line]
+    assert len(lines) == 1 and "(Create)" in lines[0] and "(Get)" in lines[0] and lines[0].count("(") == 2, said
+    mpirun(2, OTHER_MEMORY, launcher=[f"--check=json:{out}"])
+    records = [json.loads(line) for line in out.read_text().splitlines()]
+    (unseen,) = [record["unseen"] for record in records if "unseen" in record]
+    assert len(unseen) == 2
+
+
 POLLED = """
 import numpy as np
 from gormapy import MPI

@@ -37,6 +37,7 @@ const (
 	Limit          // how many loads and stores the rank has told of: it tells of no more
 	ThreadEnd      // the thread ends
 	Reset          // the rank has left the collective reset of communication
+	Unseen         // the rank's loads and stores of the memory that a call uses are not seen; without a site: none are
 )
 
 // SyncKind is a call that synchronizes on a window.

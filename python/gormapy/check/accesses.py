@@ -76,11 +76,28 @@ def watch_own(address, nbytes):
     return fast.watch_mappable(address, nbytes)
 
 
+_sees = False  # whether loads and stores are seen here at all
+_unseen = set()  # lines
+
+
+def look(site, *places):
+    """Tell the checker once of a line that uses memory whose loads and stores are not seen."""
+    if not _sees or site in _unseen:
+        return
+    if any(fast.foreign_memory(*place) and not fast.watched_memory(*place) for place in places):
+        _unseen.add(site)
+        event(kinds.UNSEEN, site, None)
+
+
 def install():
     """Begin to watch what is asked for."""
+    global _sees
     limit = sys.maxsize if os.environ.get("GORMAPY_JOB_CHECK_EXACT") else LIMIT
-    if fast.watch_start((_site, _gone, limit)):
+    _sees = fast.watch_start((_site, _gone, limit))
+    if _sees:
         signal.pthread_sigmask = _masking(signal.pthread_sigmask)
+    else:
+        event(kinds.UNSEEN, 0, None)
 
 
 def _masking(function):

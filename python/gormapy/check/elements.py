@@ -79,8 +79,12 @@ def number_of_op(op):
     return number
 
 
-def span(address, count, datatype):
-    """Return address and number of the bytes from the first to the last of an operation's buffer."""
-    step = (count - 1) * datatype._extent
-    low = address + datatype._true_lb + min(0, step)
-    return low, datatype._true_extent + abs(step)
+def places(*buffers):
+    """Return address and number of the bytes from the first to the last, of an operation's buffers that have any."""
+    found = []
+    for buffer in buffers:
+        if buffer is not None and buffer[0] and buffer[1]:
+            address, count, datatype = buffer[:3]
+            step = (count - 1) * datatype._extent
+            found.append((address + datatype._true_lb + min(0, step), datatype._true_extent + abs(step)))
+    return found

@@ -32,7 +32,8 @@
     LIMIT,
     THREAD_END,
     RESET,
-) = range(1, 32)
+    UNSEEN,
+) = range(1, 33)
 
 # of SYNC
 (FENCE, LOCK, UNLOCK, LOCK_ALL, UNLOCK_ALL, FLUSH, FLUSH_LOCAL, POST, START, COMPLETE, WAIT, WIN_SYNC, FREE) = range(13)

@@ -27,12 +27,9 @@ class Known:
 
     def keep(self, number, target, holder, *buffers):
         """Keep the buffers of an operation until it is complete, and watch them."""
-        places = []
-        for buffer in buffers:
-            if buffer is not None and buffer[0] and buffer[1]:
-                places += elements.span(*buffer[:3])
         told = bool(self.awaited) and self.awaited[-1][0] == number
-        fast.pending_keep(self.handle, number, target, told, holder, *places)
+        flat = [word for place in elements.places(*buffers) for word in place]
+        fast.pending_keep(self.handle, number, target, told, holder, *flat)
 
     def forget(self, number):
         """Forget an operation that has failed."""

@@ -1,7 +1,7 @@
 """What the checker is told of one-sided operations."""
 
-from . import kinds, requests
-from .elements import is_small, number_of, number_of_op, value_at
+from . import accesses, kinds, requests
+from .elements import is_small, number_of, number_of_op, places, value_at
 from .known import windows
 from .sites import here
 from .wrapping import event, misuse, numbers, replace, wrapped
@@ -38,6 +38,8 @@ def _operation(call, kind, parse, requested=False):
                 raise
             if number:
                 known.keep(number, target, holder, origin, result, compare)
+                if not isinstance(args[0] if args else kwargs.get("origin"), bytes):  # nobody can change these
+                    accesses.look(site, *places(origin, result, compare))
                 if requested:
                     requests.started(made, number, known)
             return made

@@ -75,6 +75,8 @@ def _define(win, site):
     own = flavor in (MPI.WIN_FLAVOR_ALLOCATE, MPI.WIN_FLAVOR_SHARED)
     if nbytes and (accesses.watch(base, nbytes) if own else accesses.watch_own(base, nbytes)):
         known.watched.append((base, nbytes))
+    elif not own:
+        accesses.look(site, (base, nbytes))
 
 
 def _retire(win, known):
@@ -146,6 +148,7 @@ def _attaching(call, attached):
                 known = windows[self._h]
                 if known.near and accesses.watch_own(address, nbytes):
                     known.watched.append((address, nbytes))
+                accesses.look(site, (address, nbytes))
 
         return told
 
