@@ -12,15 +12,22 @@ START = "Start"  # the key of a Start among those of Locks, which are ranks
 changing = threading.Condition()
 
 order = random.Random()
-_pauses = 0
+_pauses, _pace = 0, 1
 
 
-def _pause():
-    """Let the other ranks go on: at first each time, later now and then."""
+def begin(seed):
+    """Begin an order that follows from the seed; some ranks are slower than others by it."""
+    global _pace
+    order.seed(seed)
+    _pace = order.choice((0.1, 1))
+
+
+def _pause(times=1):
+    """Let the other ranks go on: at first each time, later now and then. They may make their own pauses meanwhile."""
     global _pauses
     _pauses += 1
     if _pauses <= _ALL_OF or order.random() < _SHARE:
-        time.sleep((1 + order.random()) / 2 * _LONGEST)
+        time.sleep((1 + order.random()) / 2 * _LONGEST * _pace * times)
 
 
 class LateWindow:
@@ -96,7 +103,7 @@ class LateWindow:
             self.begin(rank)
             keys = sorted(order.random() for o in chosen if o.ordered)
             places = [keys.pop(0) if o.ordered else order.random() for o in chosen]
-            _do_all(chosen[i] for i in sorted(range(len(chosen)), key=places.__getitem__))
+            _do_all([chosen[i] for i in sorted(range(len(chosen)), key=places.__getitem__)])
         with changing:
             changing.wait_for(lambda: others.isdisjoint(self.doing))
 
@@ -149,9 +156,15 @@ class LateWindow:
 
 
 def _do_all(operations):
-    """Do operations. One that fails keeps none from being done; the first error is raised at the end."""
+    """Do operations, with a pause somewhere in between, in which other ranks see only those that were done.
+
+    One that fails keeps none from being done; the first error is raised at the end.
+    """
     failed = None
-    for operation in operations:
+    pause = order.randrange(1, len(operations)) if len(operations) > 1 else 0
+    for i, operation in enumerate(operations):
+        if i == pause > 0:
+            _pause(2)
         try:
             operation.do()
         except Exception as error:

@@ -4,7 +4,7 @@ Shared memory is kind: a Put is over when its call returns. A program that relie
 
 - operations are done by the call that completes them (Flush, Unlock, Fence, Complete, Wait of their request), often
   after a pause in which the other ranks go on, from what their buffers have then, in any order that the standard
-  allows: accumulates to one target stay in order, others do not;
+  allows: accumulates to one target stay in order, others do not, and ranks see some of them before the others;
 - after Flush_local the buffers of puts and accumulates are free, and their effect still comes later;
 - Lock and Start return before the lock is there, and before the target has called Post;
 - a standard send waits until its receive has begun.
@@ -334,7 +334,7 @@ def install(setting, rank, checked):
     _originals["Lock"] = MPI.Win.Lock  # which does not look at copies
     if model:
         copies.install()
-    late_window.order.seed(f"{seed} {rank}")
+    late_window.begin(f"{seed} {rank}")
     for name in (*NAMES, "Rput", "Flush"):
         _originals[name] = getattr(MPI.Win, name)
     for name in NAMES:
