@@ -229,14 +229,19 @@ func (b *Board) gaveUp(r int, k uint32) bool {
 	return uint32(word>>32) == k && callOf(uint32(word)).Kind == KindGiveUp
 }
 
-// retract replaces this rank's call in its slot of collective k, if it has published one: it has given the collective up, and may
-// change what it offered to the others. The compare-and-swap orders that behind it.
+// source returns where rank r publishes the place of its data of collective k.
+func (b *Board) source(r int, k uint32) *source { return (*source)(b.place(r, k, sourceBytes)) }
+
+// retract records that this rank has given up collective k, if it has published a source for it, and may change what that offers to
+// the others. The compare-and-swap orders that behind it.
 func (b *Board) retract(k uint32) {
-	p := &b.ranks[b.me].slots[k%job.BoardSlots].word
-	if word := atom.Load64(p); uint32(word>>32) == k {
-		atom.CAS64(p, word, uint64(k)<<32|uint64(givenUp.signature()))
+	if b.filled(b.me, k) {
+		atom.CAS32(&b.source(b.me, k).retracted, 0, 1)
 	}
 }
+
+// retracted reports whether rank r has retracted its source of collective k, which this rank has not left.
+func (b *Board) retracted(r int, k uint32) bool { return atom.Load32(&b.source(r, k).retracted) != 0 }
 
 // leave records that this rank reads nothing of collective k any more. It reports
 // whether any rank waits for room.

@@ -58,7 +58,7 @@ func (d *SingleCopyOp) refused(to unsafe.Pointer, r, n int, err error) {
 	d.memoryErr = true
 	if fault := sys.Touch(func() { fabric.Probe(to, n) }); fault != nil { // the kernel does not report whose memory it is
 		d.err = d.faulted(fault)
-	} else {
+	} else if d.offered(d.c.seq) { // else its program may have freed it
 		d.unreadable = true
 		d.err = errs.New(errs.Buffer, "%s: the %d bytes of rank %d of the communicator can't be read: %v", d.Kind, n, r, err)
 	}

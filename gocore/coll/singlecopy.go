@@ -28,8 +28,9 @@ import (
 //
 // A rank that ends a collective early, because another one has ended, the communicator was revoked, or of an interrupt, can't wait for
 // those that may be reading its memory: they may never come. It retracts what it has published before it returns, and so before its
-// program changes that memory. A rank that reads looks whether that has happened when it has finished reading: then it may have
-// read anything, and gives up.
+// program changes that memory. A rank that reads looks whether that has happened before it reads, and when it has finished: then it
+// may have read anything, and gives up. What is retracted is where the memory is, not the call: if that is why the collective has
+// ended early, other ranks find it likewise.
 //
 // A rank that can't read another one's memory gives up likewise, and before that stores the number in its refused words: the
 // ranks that publish data look there when they have finished waiting, and the one whose memory can't be read finds that out. The
@@ -69,8 +70,9 @@ type SingleCopyOp struct {
 
 // source is where a rank's data is: what it publishes.
 type source struct {
-	addr  uint64
-	share uint64 // see engine.Share
+	addr      uint64
+	share     uint64 // see engine.Share
+	retracted uint32 // see Board.retract
 }
 
 // exposure is memory of this rank that others read.
@@ -377,7 +379,7 @@ func (d *SingleCopyOp) publish(k *uint32, value func() source) func() bool {
 			}
 		}
 		d.c.board.wait(&d.waiting, false)
-		*(*source)(b.place(d.c.Rank, *k, sourceBytes)) = value()
+		*b.source(d.c.Rank, *k) = value()
 		b.publish(*k, &d.Call)
 		d.published = true
 		d.c.ringOthers()
@@ -413,13 +415,14 @@ func (d *SingleCopyOp) read(k *uint32, needed func(r int) bool) func() bool {
 				d.memoryErr = b.gaveUp(r, *k)
 				return false
 			}
-			d.from[r] = *(*source)(b.place(r, *k, sourceBytes))
+			from := b.source(r, *k)
+			d.from[r] = source{addr: from.addr, share: from.share}
 		}
 		d.awaited, d.reads = nil, needed
 		if needed(0) && needed(d.c.Size-1) {
 			b.learn(*k - 1)
 		}
-		return true
+		return d.offered(*k)
 	}
 }
 
@@ -434,15 +437,22 @@ func then(f func()) func() bool {
 // leave returns the step that records that this rank has read what it needs. The others must have kept that until here.
 func (d *SingleCopyOp) leave(k *uint32) func() bool {
 	return then(func() {
-		for r := range d.c.Size {
-			if d.reads != nil && r != d.c.Rank && d.reads(r) && d.c.board.gaveUp(r, *k) {
-				d.err, d.memoryErr = d.c.refusedBy(&d.Call, r), true
-				return
-			}
+		if d.offered(*k) {
+			d.reads = nil
+			d.c.done(*k)
 		}
-		d.reads = nil
-		d.c.done(*k)
 	})
+}
+
+// offered sets the error if a rank whose data is read has retracted it, and reports whether none has.
+func (d *SingleCopyOp) offered(k uint32) bool {
+	for r := range d.c.Size {
+		if d.reads != nil && r != d.c.Rank && d.reads(r) && d.c.board.retracted(r, k) {
+			d.err, d.memoryErr = d.c.refusedBy(&d.Call, r), true
+			return false
+		}
+	}
+	return true
 }
 
 func (d *SingleCopyOp) anyRank(int) bool { return true }
@@ -458,7 +468,7 @@ func (d *SingleCopyOp) temp(n int) unsafe.Pointer {
 func (d *SingleCopyOp) source(p unsafe.Pointer, n int) source {
 	d.exposes[d.nexposes] = exposure{p, n}
 	d.nexposes++
-	return source{uint64(uintptr(p)), d.c.eng.Share(p, n)}
+	return source{addr: uint64(uintptr(p)), share: d.c.eng.Share(p, n)}
 }
 
 // dense returns where the others read the data of parts buffers like b: there, or in contiguous memory.

@@ -57,6 +57,13 @@ def test_each_waits_for_the_other(mpirun, n):
     mpirun(n, program.each_waits_for_the_other)
 
 
+@pytest.mark.shm("is about copies from rank to rank")
+@pytest.mark.parametrize("n", [3, 4, 7])
+def test_all_hear_of_it(mpirun, n):
+    """A rank that ends for that reason does not hide its call from the others, which still wait."""
+    mpirun(n, program.all_hear_of_it)
+
+
 # Ranks that share memory may have to reset communication after such an error.
 OVER_A_NETWORK = {"GORMAPY_FABRIC": "tcp"}
 

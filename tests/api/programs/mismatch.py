@@ -47,6 +47,20 @@ def each_waits_for_the_other():
                 call(mine, one, more)
 
 
+def all_hear_of_it():
+    """Ranks of which one calls something else end, and say that, before the last one calls."""
+    mine = comm.Dup()
+    mine.Bcast(np.zeros(300_000), 0)
+    if rank == 0:
+        for other in range(1, size):
+            comm.recv(source=other)
+    kind = "f4" if rank == 1 else "f8"
+    with pytest.raises(MPI.Exception, match="the ranks do not call the same"):
+        mine.Allreduce(np.ones(300_000, kind), np.zeros(300_000, kind))
+    if rank:
+        comm.send(None, 0)
+
+
 KINDS = ("Barrier", "Bcast", "Gather", "Scatter", "Allgather", "Alltoall", "Reduce", "Allreduce", "Scan", "Exscan")
 
 
