@@ -63,6 +63,20 @@ def test_check_may_be_the_option_of_another_plugin(suite):
     suite("-p", "other_plugin", "--check", "style", "-n", 2, "--mpi-check").check(1, failed=1, passed=2)
 
 
+def test_check_may_be_the_option_of_a_conftest(suite):
+    conftest = "def pytest_addoption(parser):\n    parser.addoption('--check', action='store_true')\n"
+    suite.write("conftest.py", conftest).write(
+        "test_windows.py", "def test(pytestconfig):\n    pytestconfig.option.check"
+    )
+    suite("--check").check(0, passed=1)
+    suite("--mpi", "-n", 2, "--check").check(0, passed=1)
+
+
+def test_check_is_for_mpi(suite):
+    done = suite.write("test_windows.py", "def test():\n    pass")("--check")
+    assert done.status == 4 and "--check is for --mpi" in done.out, done
+
+
 LEFT = """
 from gormapy import MPI
 

@@ -52,25 +52,24 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config, parser, args):
-    """Add -n and --check if no other plugin has them, before the arguments are parsed in earnest."""
+    """Add -n and --check, if no plugin and no conftest.py has them, before the arguments are parsed in earnest."""
     manager = early_config.pluginmanager
     known = early_config.known_args_namespace
     group = parser.getgroup("mpi")
     if not manager.hasplugin("xdist"):
         group._addoption("-n", type=int, dest="mpi_n", metavar="N", help="With --mpi: --mpi-ranks.")
-    checked = known.mpi_check
-    others = (option for one in (parser._anonymous, *parser._groups) for option in one.options)
-    if not any("--check" in option.names() for option in others):
-        group._addoption("--check", action="store_true", dest="mpi_check", help="With --mpi: --mpi-check.")
-        checked |= "--check" in args
-    if known.mpi or checked or known.mpi_ranks is not None or _rank() is not None:
+    if known.mpi or known.mpi_check or known.mpi_ranks is not None or _rank() is not None:
         if known.mpi_ranks is None and getattr(known, "numprocesses", None):
             known.numprocesses = None  # it was the number of ranks; pytest-cov looks at it
         for name in _OTHERS:
             if manager.hasplugin(name):
                 manager.set_blocked(name)
         _provide_mpi4py()
-    return (yield)
+    loaded = yield
+    others = (option for one in (parser._anonymous, *parser._groups) for option in one.options)
+    if not any("--check" in option.names() for option in others):
+        group._addoption("--check", action="store_true", dest="mpi_checked", help="With --mpi: --mpi-check.")
+    return loaded
 
 
 def _provide_mpi4py():
@@ -90,9 +89,12 @@ def pytest_cmdline_main(config):
         if option.mpi_ranks < 1:
             raise pytest.UsageError(f"--mpi: {option.mpi_ranks} ranks: it takes 1 or more")
         option.mpi = True
+        option.mpi_check |= getattr(option, "mpi_checked", False)
         _refuse(config)
     elif not on and getattr(option, "mpi_n", None) is not None:
         raise pytest.UsageError("-n is for --mpi, or for pytest-xdist, which is not installed")
+    elif not on and getattr(option, "mpi_checked", False):
+        raise pytest.UsageError("--check is for --mpi")
     return (yield)
 
 
