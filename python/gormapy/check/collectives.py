@@ -22,6 +22,7 @@ _NOT_BLOCKING = {
 }
 
 _DIFFERENT = "the ranks do not call the same collective"
+_UNEQUAL = "bytes for one rank, the receive buffer"  # of the two buffers of this rank
 
 
 def _root(name, args, kwargs, handle):
@@ -75,10 +76,16 @@ def _blocking(name):
 
 def _is_refused(name, error, args, kwargs):
     """Return whether an error is about the arguments of a call, which then has done nothing."""
-    if not isinstance(error, REFUSING) or name[0].islower():  # calls for objects pickle and unpickle
-        return False
     from gormapy import MPI
 
+    if isinstance(error, MPI.Exception):
+        kind, text = error.Get_error_class(), str(error)
+        classes = (MPI.ERR_ROOT, MPI.ERR_COUNT, MPI.ERR_TYPE, MPI.ERR_OP, MPI.ERR_ARG, MPI.ERR_DIMS, MPI.ERR_GROUP)
+        local = kind == MPI.ERR_ROOT if name[0].islower() else kind in classes
+        if not (local or (kind == MPI.ERR_TRUNCATE and _UNEQUAL in text)) or _DIFFERENT in text:
+            return False
+    elif not isinstance(error, REFUSING) or name[0].islower():  # calls for objects pickle and unpickle
+        return False
     # a function of the program may have raised it
     return all(op.is_predefined for op in (*args, *kwargs.values()) if isinstance(op, MPI.Op))
 

@@ -296,6 +296,26 @@ def refused_on_one_rank():  # check: clean n=2
     _allocated().Free()
 
 
+def refused_by_the_library_on_one_rank():  # check: clean n=2 caught
+    if rank == 0:
+        for call in (
+            lambda: world.Bcast(np.ones(1), 99),
+            lambda: world.Allreduce(np.ones(4), np.ones(3)),
+            lambda: world.Ibcast(np.ones(1), 99),
+            lambda: world.bcast(1, 99),
+            lambda: world.Allgather(np.ones(4), np.ones(6)),
+            lambda: world.Create_cart([5, 5]),
+            lambda: world.Split(-5),
+            lambda: world.Create(MPI.GROUP_NULL),
+        ):
+            try:
+                call()
+            except MPI.Exception as error:
+                print(error)
+    world.Bcast(np.ones(1))
+    world.Barrier()
+
+
 def refused_on_the_rank_that_calls_first():  # check: clean n=3
     if rank == 1:
         try:
