@@ -122,6 +122,24 @@ PROGRAMS = {
         world.Barrier()
         assert (part == np.arange(8.0)).all()
         """,
+    "an origin between whose elements no memory is": """
+        import ctypes
+        import mmap
+        mapped = mmap.mmap(-1, 1 << 22)
+        ends = np.frombuffer(mapped, "f8")
+        ends[[0, 1, 2, -3, -2, -1]] = 1, 0, 2, 3, 0, 4
+        middle = ctypes.c_void_p(ends.ctypes.data + (1 << 20))
+        assert ctypes.CDLL(None).mprotect(middle, ctypes.c_size_t(1 << 20), 0) == 0
+        pairs = MPI.DOUBLE.Create_hindexed([1, 1], [0, (1 << 22) - 24]).Commit()
+        both = pairs.Create_resized(0, 16).Commit()
+        win.Lock_all()
+        win.Put([ends, 2, both], other, [0, 4, MPI.DOUBLE])
+        win.Flush_local(other)
+        ends[[0, 2, -3, -1]] = 0
+        win.Unlock_all()
+        world.Barrier()
+        assert part[:4].tolist() == [1, 3, 2, 4]
+        """,
     "a datatype that is freed before the Flush": """
         pairs = MPI.DOUBLE.Create_vector(4, 1, 2).Commit()
         win.Lock_all()

@@ -1,13 +1,16 @@
 """An operation that is done later than it is called: what it will be done with."""
 
 import contextlib
-import ctypes
 import operator
 
+import numpy as np
+
 from gormapy._ext import core, fast
+from gormapy.MPI.buffer import view
 from gormapy.MPI.msgbuffer import message, same_type
 from gormapy.MPI.op import handle_of
 
+from . import elements
 from .operations import parsers
 
 # in the order of core.RMACheck
@@ -77,8 +80,14 @@ class LateOperation:
             return True
         if not address or datatype._true_lb < 0 or datatype._extent < 0:
             return False
-        copy = bytearray(datatype._true_lb + datatype._true_extent + (count - 1) * datatype._extent)
-        copy[:] = ctypes.string_at(address, len(copy))
+        runs = elements.runs(address, count, datatype)
+        if not runs:
+            return False
+        copy = np.empty(datatype._true_lb + datatype._true_extent + (count - 1) * datatype._extent, "B")
+        for start, blocks, nbytes, stride in runs:  # there may be no memory between them
+            source = view(start, (blocks - 1) * stride + nbytes, True, None)
+            shape, steps = (blocks, nbytes), (stride, 1)
+            np.ndarray(shape, "B", copy, start - address, steps)[:] = np.ndarray(shape, "B", source, 0, steps)
         taken = [copy, count, datatype]
         if self.args:
             self.args[0] = taken
