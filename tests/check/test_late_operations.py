@@ -206,13 +206,16 @@ PROGRAMS = {
         """,
     "a handle, by which compiled code goes past": """
         from gormapy._ext import fast
-        win.Lock(other)
-        handle = win.handle
-        win.Put(mine, other)
-        fast.flush(handle, other)
-        world.Barrier()
-        assert (part == mine).all()
-        win.Unlock(other)
+        for read in (lambda win: win.handle, MPI._handleof, MPI.Win.toint, MPI.Win.py2f):
+            shown = MPI.Win.Allocate(64, 8, comm=world)
+            shown.Lock(other)
+            handle = read(shown)
+            shown.Put(mine, other)
+            fast.flush(handle, other)
+            world.Barrier()
+            assert (np.frombuffer(shown, "f8") == mine).all()
+            shown.Unlock(other)
+            shown.Free()
         """,
     "requests of accumulates": """
         win.Lock_all()

@@ -392,5 +392,5 @@ def _handleof(arg: Any) -> int:
     if isinstance(arg, Status):
         return id(arg)
     if isinstance(arg, Handle):
-        return arg._h
+        return arg.handle
     raise TypeError(f"expecting an MPI instance, got {type(arg).__name__}")

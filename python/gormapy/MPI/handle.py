@@ -73,7 +73,7 @@ class Handle:
 
     def toint(self) -> int:
         """Return the handle as an integer."""
-        return self._h
+        return self.handle
 
     @classmethod
     def fromint(cls, arg: int, /) -> Self:
@@ -82,7 +82,7 @@ class Handle:
 
     def py2f(self) -> int:
         """Return the handle as Fortran has it."""
-        return self._h
+        return self.handle
 
     @classmethod
     def f2py(cls, arg: int) -> Self:
