@@ -32,7 +32,10 @@ def _creating(call):
             try:
                 made = method(cls, *args, **kwargs)
             except BaseException as error:
-                phase = kinds.REFUSED if isinstance(error, REFUSING) else kinds.FAILED
+                refused = isinstance(error, REFUSING)
+                if isinstance(error, MPI.Exception):  # the size and unit of this rank, or all ranks have the error
+                    refused = error.Get_error_class() in (MPI.ERR_SIZE, MPI.ERR_DISP)
+                phase = kinds.REFUSED if refused else kinds.FAILED
                 event(kinds.COLL, site, f"Win.{call}", handle, 0, phase, -1)
                 misuse(error, call, site)
                 raise

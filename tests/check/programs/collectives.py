@@ -326,6 +326,17 @@ def refused_on_the_rank_that_calls_first():  # check: clean n=3
     world.Allreduce(MPI.IN_PLACE, np.ones(1))
 
 
+def refused_size_of_a_window():  # check: bad-argument n=2 caught
+    if rank == 0:
+        try:
+            MPI.Win.Allocate(-1, comm=world)  # 1: Allocate
+        except MPI.Exception as error:
+            print(error)
+    world.Bcast(np.ones(1))
+    world.Barrier()
+    _allocated().Free()
+
+
 def refused_memory_of_a_window():  # check: bad-argument n=2
     if rank == 0:
         try:
