@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from support.mpirun import ANY
 
+from gormapy._resident.checked import Checked
+
 pytestmark = [
     pytest.mark.one_node("mpiexec --check needs ranks on one host"),
     pytest.mark.shm("loads and stores are seen where ranks share memory"),
@@ -308,3 +310,13 @@ def test_attached_memory_over_a_network(mpirun):
         win.Free()
     """
     mpirun(2, program, launcher=["--check"], env={"GORMAPY_FABRIC": "tcp"})
+
+
+def test_remarks_of_a_session_come_once():
+    found = Checked(False)
+    lines = [{"limited": [1]}, {"unseen": ["cell:1 (Create)"]}, {"blind": True}, {"failure": "why"}]
+    with open(found.option.partition("json:")[2], "w") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+    assert len(found.news()[1]) == 4
+    assert found.news() == ([], [])
+    found.close()

@@ -18,7 +18,7 @@ class Checked:
         # unbuffered: it is read by its descriptor, while mpiexec writes
         self._file = open(os.memfd_create("gormapy-found", os.MFD_CLOEXEC), "rb", buffering=0)  # noqa: SIM115
         self._rest = None  # its lines, when it is closed
-        self._told, self._limited, self._unseen, self._failed = 0, set(), set(), False
+        self._told, self._limited, self._unseen, self._blind, self._failed = 0, set(), set(), False, False
 
     @property
     def option(self):
@@ -47,7 +47,8 @@ class Checked:
                     "Only calls are looked at, not loads and stores, of memory that neither NumPy nor MPI has "
                     f"allocated: {', '.join(sorted(new))}."
                 )
-            if record.get("blind"):
+            if "blind" in record and not self._blind:
+                self._blind = True
                 remarks.append("Only calls are looked at: loads and stores are not seen on this processor.")
             if "failure" in record and not self._failed:
                 self._failed = True
