@@ -37,8 +37,8 @@
 //     cache lines to read, but as many consecutive waits as it has levels. docs/collectives-model.md has the counts for
 //     up to 256 ranks.
 //   - longer (of two ranks with a core each, more than boardPair), blocking: each rank copies what it
-//     needs straight from the others' buffers, once; reductions fold a slice each, but for a Reduce of two ranks. What is not long is, of more than two
-//     ranks, read from a copy that the others map (stage.go).
+//     needs straight from the others' buffers, once; reductions fold a slice each, but for a Reduce of two ranks (singlereduce.go). What
+//     is not long, and of two ranks only operands from stagePair on, is read from a copy that the others map (stage.go).
 //   - else, and an allreduce of two ranks with a core each, by messages. Bcast: binomial tree, from 256 KiB on in segments, so that
 //     a rank passes on one while it receives the next. Gather, Scatter, Allgather,
 //     Alltoall: each part directly from its source to its destination. Reduce,
