@@ -170,6 +170,16 @@ func (o *Op) awaits(rank int) bool {
 	return false
 }
 
+// lacks reports whether a step waits for a message of a rank that has not come, or for that rank to take one.
+func (o *Op) lacks(rank int) bool {
+	for _, r := range o.wait[:o.used] {
+		if r.Other() == rank && !r.Done() && !o.c.Chan.Begun(r) {
+			return true
+		}
+	}
+	return false
+}
+
 // ask asks the ranks that are awaited which collective they have called, if it is time to.
 func (o *Op) ask() {
 	now := job.Now()
@@ -214,18 +224,18 @@ func (o *Op) compare() *errs.Error {
 }
 
 // refusedBy returns why the collective, which rank r has given up, can't complete, and lets this rank say so, too. If a rank has ended,
-// that is most likely the cause. Then a rank that does not depend on the one that has ended may complete: so it has to await r, and
-// what r has sent before has been delivered when this is called again.
+// that is most likely the cause. Then a rank that does not depend on the one that has ended may complete: so it has to lack a message
+// of r also when it looks again after all that r has sent before has been delivered.
 func (o *Op) refusedBy(r int) *errs.Error {
 	for dead := range o.c.Size {
 		how, gone := o.c.Chan.HowGone(dead)
 		switch {
 		case !gone || dead == o.c.Rank:
 			continue
-		case !o.awaits(r):
+		case !o.lacks(r):
 			return nil
 		case !o.refused:
-			o.refused = true
+			o.refused = o.c.eng.Drained(o.c.Chan.World[r])
 			return nil
 		}
 		o.cause = cause{dead, ended}

@@ -44,7 +44,7 @@ func (e *Engine) Gone(r int) bool {
 	if e.gone[r].Load() != 0 {
 		return true
 	}
-	if !e.exited(r) || !e.drained(r) {
+	if !e.exited(r) || !e.Drained(r) {
 		return false
 	}
 	e.setGone(r)
@@ -83,9 +83,9 @@ func (e *Engine) exited(r int) bool {
 	return !aborted // the watcher sets gone if this process is not stopped
 }
 
-// drained reports whether everything that rank r, whose process has ended, has sent to this
-// one has been delivered.
-func (e *Engine) drained(r int) bool {
+// Drained reports whether everything that rank r has sent to this one has been delivered. If its process has not ended, that is
+// what it had sent when the caller learnt something from it.
+func (e *Engine) Drained(r int) bool {
 	if e.unreachable(r) {
 		return true
 	}
@@ -183,7 +183,7 @@ const drainTime = 10 * time.Second
 
 // awaitDrained waits until the last messages of a rank whose process has ended are delivered.
 func (e *Engine) awaitDrained(rank int) {
-	for until := time.Now().Add(drainTime); !e.drained(rank) && !e.stop.Load() && time.Now().Before(until); {
+	for until := time.Now().Add(drainTime); !e.Drained(rank) && !e.stop.Load() && time.Now().Before(until); {
 		time.Sleep(time.Millisecond)
 		e.pollSure(0)
 	}

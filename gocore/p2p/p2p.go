@@ -652,6 +652,13 @@ func (r *Request) piece(at int, payload []byte) (err error) {
 	return nil
 }
 
+// Begun reports whether a receive has been matched: then its sender goes on with the message, whatever its program does.
+func (c *Channel) Begun(r *Request) bool {
+	c.q.mu.Lock()
+	defer c.q.mu.Unlock()
+	return r.recv && !r.posted
+}
+
 // Cancel withdraws a receive that was not matched, and reports whether it did.
 // A send can't be withdrawn.
 func (c *Channel) Cancel(r *Request) bool {
