@@ -46,7 +46,7 @@ def _rows(MPI, comm, budget, make, pairs, suffix):
         whole = part * comm.size
         arrays = [(make(whole), make(whole)) for _ in range(pairs)]
         for name, call in _calls(MPI, comm, part, whole if size > 8 else 1, arrays):
-            yield row(f"{name} {label(size)}{suffix}", batches(comm, call, budget))
+            yield row(f"{name} {label(size)}{suffix}", batches(comm, call, budget, turns=comm.size))
 
 
 def _calls(MPI, comm, part, whole, arrays):

@@ -256,7 +256,7 @@ def bcast(MPI, comm, budget=BUDGET):
         def call(memory=memory, roots=roots):
             comm.Bcast(memory, next(roots))
 
-        yield row(f"Bcast {label(size)}, roots in turn", batches(comm, call, budget))
+        yield row(f"Bcast {label(size)}, roots in turn", batches(comm, call, budget, turns=comm.size))
 
 
 LOOPS = {

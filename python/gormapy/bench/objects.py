@@ -21,7 +21,7 @@ def objects(MPI, comm, budget=BUDGET):
         "sendrecv(dict)": lambda: comm.sendrecv(OBJECT, right, source=left),
     }
     for name, call in calls.items():
-        yield row(name, batches(comm, call, budget))
+        yield row(name, batches(comm, call, budget, turns=comm.size))
 
 
 def creation(MPI, comm, budget=BUDGET):

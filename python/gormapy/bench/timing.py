@@ -23,12 +23,13 @@ def absent(what, error):
     return {"what": what, "problem": "not implemented", "detail": str(error)}
 
 
-def batches(comm, call, budget=BUDGET, batch=0.002, together=True):
+def batches(comm, call, budget=BUDGET, batch=0.002, together=True, turns=1):
     """Time `call` in batches on this rank and return the seconds per call of each batch.
 
     With `together` all ranks of `comm` call it equally often, and begin each batch together; without, only
-    this rank does. `budget` is how many seconds it should take, `batch` how many a batch. Of a call with a root, for
-    which the ranks take turns, a batch has each one equally often: calls take a rank less time when it is not the root.
+    this rank does. `budget` is how many seconds it should take, `batch` how many a batch. The calls of a batch are a
+    multiple of `turns`: a call with a root, for which the ranks take turns, takes a rank less time when it is not the
+    root.
     """
 
     def run(count):
@@ -45,7 +46,7 @@ def batches(comm, call, budget=BUDGET, batch=0.002, together=True):
     warm = agreed(max(1, int(min(0.05, budget) / max(once, 1e-8))))
     once = run(min(warm, 20_000))
     count = max(1, int(batch / max(once, 1e-8)))
-    count = agreed(-(-count // comm.size) * comm.size if together else count)
+    count = agreed(-(-count // turns) * turns)
     repeat = agreed(max(10, min(200, int(budget / max(count * once, 1e-8)))))
     times = []
     for _ in range(repeat):
