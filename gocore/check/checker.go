@@ -92,13 +92,16 @@ func (c *Checker) Run() {
 
 // guarded processes events, and returns how many; an error ends the search.
 func (c *Checker) guarded() (n int) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			c.Failure = fmt.Sprintf("%v\n%s", reason, debug.Stack())
-			n = 1
-		}
-	}()
+	defer c.contain(&n)
 	return c.advance()
+}
+
+// contain is deferred. It makes a panic the Failure, and n 1: the next call goes on.
+func (c *Checker) contain(n *int) {
+	if reason := recover(); reason != nil {
+		c.Failure = fmt.Sprintf("%v\n%s", reason, debug.Stack())
+		*n = 1
+	}
 }
 
 // Idle returns for how long no rank has told of anything, 0 if a rank has several threads: one of them may be about to do what the
@@ -121,6 +124,16 @@ func (c *Checker) Finish(stuck bool) []*Finding {
 	}
 	c.stop.Store(true)
 	<-c.done
+	if c.Failure == "" {
+		c.last(stuck)
+	}
+	return c.order
+}
+
+// last looks at what can be told only when all has been read.
+func (c *Checker) last(stuck bool) {
+	var failed int
+	defer c.contain(&failed)
 	for _, r := range c.ranks {
 		c.settle(r, false)
 		for _, t := range r.threads {
@@ -132,10 +145,9 @@ func (c *Checker) Finish(stuck bool) []*Finding {
 			}
 		}
 	}
-	if stuck && c.Failure == "" {
+	if stuck {
 		c.leftovers()
 	}
-	return c.order
 }
 
 func (c *Checker) allOver() bool {

@@ -52,6 +52,7 @@ type SingleCopyOp struct {
 	err     *errs.Error
 
 	generation uint32 // a collective reset ends it
+	fence      uint32
 
 	numbers   int              // how many numbers the remaining steps take
 	begun     bool             // a number has been taken, and
@@ -444,8 +445,10 @@ func (d *SingleCopyOp) leave(k *uint32) func() bool {
 	})
 }
 
-// offered sets the error if a rank whose data is read has retracted it, and reports whether none has.
+// offered sets the error if a rank whose data is read has retracted it, and reports whether none has. On arm64 a load may go past
+// those before it, with which the data was read, but for the atomic operation between them.
 func (d *SingleCopyOp) offered(k uint32) bool {
+	atom.Add32(&d.fence, 0)
 	for r := range d.c.Size {
 		if d.reads != nil && r != d.c.Rank && d.reads(r) && d.c.board.retracted(r, k) {
 			d.err, d.memoryErr = d.c.refusedBy(&d.Call, r), true
