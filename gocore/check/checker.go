@@ -31,7 +31,7 @@ type Checker struct {
 	Events   [64]int  // how many were processed, by kind
 	Failure  string   // an internal error, after which nothing is looked at
 	Limited  []int    // ranks that have stopped to tell of their loads and stores
-	Blind    []int    // ranks that tell of none
+	Blind    bool     // they tell of none
 	Unseen   []string // lines that use memory of which ranks tell no loads and stores, as "program.py:9 (Create)"
 
 	idle    quiet       // no rank tells of anything
@@ -397,11 +397,11 @@ func WriteJSON(to io.Writer, f any) error {
 	return err
 }
 
-// unseen remembers memory, or a rank, whose loads and stores are not told of.
+// unseen remembers memory whose loads and stores are not told of, or that none are.
 func (c *Checker) unseen(t *thread, e *events.Event) {
 	at := t.sites[e.Site]
 	if at == nil {
-		c.Blind = append(c.Blind, t.number)
+		c.Blind = true
 		return
 	}
 	if line := fmt.Sprintf("%s:%d (%s)", at.file, at.line, at.call); !slices.Contains(c.Unseen, line) {

@@ -141,7 +141,7 @@ func (c *checking) remark() {
 		c.unseen = len(c.Unseen)
 		c.put(c.json, map[string]any{"unseen": c.Unseen})
 	}
-	if len(c.Blind) > 0 && !c.blind {
+	if c.Blind && !c.blind {
 		c.blind = true
 		c.put(c.json, map[string]any{"blind": true})
 	}
@@ -187,7 +187,7 @@ func (c *checking) finish(status int) int {
 		slices.Sort(c.Limited)
 		c.print(fmt.Sprintf("mpiexec --check: of %s only the first loads and stores were looked at; --check=exact looks at all", rankList(c.Limited)))
 	}
-	if len(c.Blind) > 0 {
+	if c.Blind {
 		c.print("mpiexec --check: only calls were looked at: loads and stores are not seen on this processor")
 	}
 	if n := len(c.Unseen); n > 0 {
