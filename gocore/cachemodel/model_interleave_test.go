@@ -89,12 +89,12 @@ func TestTables(t *testing.T) {
 		return fmt.Sprintf("%.0f / %.0f", c.Total.Woken, c.Critical.Calls)
 	})
 	for _, group := range []int{-1, 8, 16, 32} {
-		title := fmt.Sprintf("Barrier in groups of %d ranks", group)
+		title := fmt.Sprintf("In groups of %d ranks", group)
 		if group < 0 {
-			title = "Barrier that is not divided"
+			title = "Not divided"
 		}
-		table(t, title+": transfers on the critical path", kinds[:1], sizes[3:], func(k coll.Kind, n int) string {
-			return fmt.Sprintf("%.0f", run(t, Workload{Ranks: n, Kind: k, Group: group}, Unit).Critical.Transfers)
+		table(t, title+": transfers on the critical path", []coll.Kind{coll.KindBarrier, coll.KindAllreduce}, sizes[3:], func(k coll.Kind, n int) string {
+			return fmt.Sprintf("%.0f", run(t, Workload{Ranks: n, Kind: k, Bytes: 8, Group: group}, Unit).Critical.Transfers)
 		})
 	}
 }
@@ -128,7 +128,7 @@ func TestCriticalPathsStay(t *testing.T) {
 	}{
 		{coll.KindBarrier, 2, 3}, {coll.KindBarrier, 4, 5}, {coll.KindBarrier, 8, 9}, {coll.KindBarrier, 16, 17},
 		{coll.KindBarrier, 32, 15}, {coll.KindBarrier, 64, 19}, {coll.KindBarrier, 128, 27}, {coll.KindBarrier, 256, 35},
-		{coll.KindAllreduce, 2, 4}, {coll.KindAllreduce, 16, 18}, {coll.KindAllreduce, 64, 67}, {coll.KindAllgather, 16, 18},
+		{coll.KindAllreduce, 2, 4}, {coll.KindAllreduce, 16, 18}, {coll.KindAllreduce, 32, 35}, {coll.KindAllreduce, 64, 31}, {coll.KindAllreduce, 128, 39}, {coll.KindAllreduce, 256, 55}, {coll.KindAllgather, 16, 18},
 		{coll.KindBcast, 2, 5}, {coll.KindBcast, 16, 37}, {coll.KindBcast, 64, 140}, {coll.KindReduceScatterBlock, 16, 39},
 		{coll.KindGather, 16, 7}, {coll.KindScatter, 16, 25}, {coll.KindAlltoall, 16, 32},
 	} {

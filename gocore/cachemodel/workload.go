@@ -25,7 +25,7 @@ type Workload struct {
 	Bytes  int  // of a rank's longest array; 8: of one part
 	Arena  bool // arrays in memory of Alloc_mem
 	Sleeps bool // a rank that waits sleeps at once, as where ranks share cores
-	Group  int  // ranks in each group of the barrier; 0: as the code has it, -1: no groups
+	Group  int  // ranks in each group of the barrier and of the board; 0: as the code has it, -1: no groups
 }
 
 // Count is what one call costs, as a mean.
@@ -117,6 +117,7 @@ func newProcess(seg *job.Segment, i int, load Workload, mem *memory) (*process, 
 	p.coll.UseBlock(p.eng, job.WorldBlock)
 	if load.Group != 0 {
 		p.coll.Bar = coll.NewBarrier(seg, job.WorldBlock, all)
+		p.coll.DivideBoard(max(load.Group, 0))
 	}
 	if load.Group > 0 {
 		p.coll.Bar.Divide(i, load.Group)

@@ -51,6 +51,8 @@ import (
 // rank that has ended, and these await others. A rank that awaits one that has refused k, and has got what that sent before, ends k
 // likewise. All that have called k look for this in each poll if a rank has ended, whatever their programs wait for.
 //
+// A board of many ranks is divided into groups for some collectives (boardGroups).
+//
 // Numbers and done are compared modulo 2^32. A rank that dies in step 1 has published
 // nothing; one that dies before step 3 leaves the others waiting, until the check of
 // their wait ends that. A slot's number and the signature of its call are one word, so
@@ -61,7 +63,8 @@ type Board struct {
 	data      unsafe.Pointer
 	bytes     int // size of the data of one slot
 	long      unsafe.Pointer
-	longBytes int // size of the data of a long slot; 0: there are none
+	longBytes int          // size of the data of a long slot; 0: there are none
+	groups    *boardGroups // nil: it is not divided
 	me        int
 	seen      uint32 // no other rank reads slots of collectives up to this
 }
@@ -253,7 +256,11 @@ func (b *Board) leave(k uint32) (awaited bool) {
 // compare returns an error if rank r has published another call than mine for
 // collective k. exact means that the slot can't change meanwhile.
 func (b *Board) compare(mine *Call, r int, k uint32, exact bool) *errs.Error {
-	p := &b.ranks[r].slots[k%job.BoardSlots]
+	return b.compareSlot(mine, &b.ranks[r].slots[k%job.BoardSlots], r, k, exact)
+}
+
+// compareSlot is compare for the call in slot p.
+func (b *Board) compareSlot(mine *Call, p *slot, r int, k uint32, exact bool) *errs.Error {
 	word := atom.Load64(&p.word)
 	if uint32(word>>32) != k || uint32(word) == mine.signature() && (!exact || int(p.length) == mine.Bytes) {
 		return nil
@@ -296,6 +303,10 @@ func (b *Board) zero() {
 		for i := range b.ranks[r].refused {
 			atom.Store64(&b.ranks[r].refused[i], 0)
 		}
+	}
+	if b.groups != nil {
+		b.groups.operands.zero()
+		b.groups.results.zero()
 	}
 	b.seen = 0
 }

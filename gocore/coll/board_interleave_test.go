@@ -26,6 +26,8 @@ type boardCase struct {
 	preempt int
 	gives   uint32 // number of the collective that rank 0 gives up; 0: none
 	begins  bool   // it has begun that
+	group   int    // ranks in each group; 0: the board is not divided
+	leaves  uint32 // number of the collective in which rank 0 publishes and then looks no more
 }
 
 // channel returns a channel by which nothing is sent: collectives only ask it for the
@@ -35,13 +37,14 @@ var channel = sync.OnceValue(func() *p2p.Channel {
 	if err != nil {
 		panic(err)
 	}
-	return p2p.New(engine.New(seg, 0, engine.Options{})).Open(1, 0, []int{0, 0, 0})
+	return p2p.New(engine.New(seg, 0, engine.Options{})).Open(1, 0, []int{0, 0, 0, 0})
 })
 
 func (c boardCase) world(w *explore.World) {
 	mem := &struct {
 		waiters uint32
-		ranks   [3]boardRank
+		ranks   [4]boardRank
+		groups  [6][job.BoardSlots]slot
 	}{}
 	w.Memory("waiters", unsafe.Pointer(&mem.waiters), 4)
 	for i := range c.ranks {
@@ -52,6 +55,11 @@ func (c boardCase) world(w *explore.World) {
 		w.Memory(fmt.Sprintf("done[%d]", i), unsafe.Pointer(&r.done), 4)
 		w.Memory(fmt.Sprintf("refused[%d]", i), unsafe.Pointer(&r.refused), 8*refusedWords)
 	}
+	for i := range mem.groups {
+		for k := range mem.groups[i] {
+			w.Memory(fmt.Sprintf("group[%d][%d]", i, k), unsafe.Pointer(&mem.groups[i][k]), 24)
+		}
+	}
 	ranks := make([]*job.Rank, c.ranks)
 	for i := range ranks {
 		ranks[i] = &job.Rank{}
@@ -61,6 +69,10 @@ func (c boardCase) world(w *explore.World) {
 		w.Thread(fmt.Sprintf("rank%d", i), func(t *explore.Thread) {
 			board := &Board{waiters: &mem.waiters, ranks: mem.ranks[:c.ranks], bytes: shortSlot, me: i}
 			com := &Comm{Chan: channel(), Rank: i, Size: c.ranks, ranks: ranks, board: board}
+			if c.group > 0 {
+				n := (c.ranks + c.group - 1) / c.group
+				board.groups = &boardGroups{size: c.group, operands: groupSlots{slots: mem.groups[:n]}, results: groupSlots{slots: mem.groups[3 : 3+n]}}
+			}
 			for n, call := range c.calls {
 				t.Forget(uint64(n), uint64(board.seen))
 				c.run(t, com, call, ranks[i])
@@ -78,7 +90,7 @@ func (c boardCase) world(w *explore.World) {
 // run calls one collective and checks its result. Rank r contributes r*16 plus the
 // number of the collective.
 func (c boardCase) run(t *explore.Thread, com *Comm, call Call, me *job.Rank) {
-	out, in, all := int64(0), int64(-1), [3]int64{}
+	out, in, all := int64(0), int64(-1), [4]int64{}
 	value := func(r int) int64 { return int64(r*16) + int64(com.seq) }
 	long := dtype.ByName("INT64_T")
 	call.Bytes, call.Elem = 8, long.Kind()
@@ -115,11 +127,14 @@ func (c boardCase) run(t *explore.Thread, com *Comm, call Call, me *job.Rank) {
 		return false
 	}
 	for !s.Advance() {
+		if c.leaves == com.seq && com.Rank == 0 {
+			return
+		}
 		if c.gives > 0 && missed() {
 			t.Check(c.gives == com.seq, "collective %d has not been given up", com.seq)
 			return
 		}
-		t.Forget(uint64(com.seq), uint64(com.board.seen), uint64(s.at), uint64(flag(s.filled)|flag(s.waiting)<<1))
+		t.Forget(uint64(com.seq), uint64(com.board.seen), uint64(s.at), uint64(s.members), uint64(flag(s.filled)|flag(s.waiting)<<1))
 		if c.nosleep {
 			atom.Yield()
 			continue
@@ -129,6 +144,9 @@ func (c boardCase) run(t *explore.Thread, com *Comm, call Call, me *job.Rank) {
 		if s.Advance() {
 			atom.Add32(&me.Sleepers, ^uint32(0))
 			break
+		}
+		if s.grouped && s.filled { // as in Check
+			s.standIn()
 		}
 		if c.gives > 0 && missed() {
 			atom.Add32(&me.Sleepers, ^uint32(0))
@@ -202,6 +220,12 @@ func TestEveryInterleavingOfBoard(t *testing.T) {
 		{"a rank that does not come", boardCase{ranks: 2, calls: repeat(3, made), gives: 3, preempt: 2}},
 		{"a rank that comes and goes", boardCase{ranks: 2, calls: repeat(3, made), gives: 2, begins: true, preempt: 2}},
 		{"one of three ranks that does not come", boardCase{ranks: 3, calls: repeat(2, made), gives: 2, preempt: 1}},
+		{"two groups", boardCase{ranks: 3, calls: repeat(4, sum), group: 2, preempt: 1}},
+		{"two groups, as they read", boardCase{ranks: 3, calls: repeat(1, sum), group: 2, preempt: 2}},
+		{"two groups of two", boardCase{ranks: 4, calls: repeat(1, sum), group: 2, preempt: 1}},
+		{"two groups, all kinds", boardCase{ranks: 3, calls: []Call{sum, bcast(2), sum, sum}, group: 2, preempt: 1}},
+		{"a leader that leaves", boardCase{ranks: 3, calls: repeat(2, sum), group: 2, leaves: 2, preempt: 1}},
+		{"the leader of one that leaves", boardCase{ranks: 3, calls: repeat(2, sum), group: 1, leaves: 2, preempt: 1}},
 		{"three ranks without sleep", boardCase{ranks: 3, calls: repeat(3, bcast(0)), nosleep: true, preempt: 3}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/job"
 	"gormapy/gocore/p2p"
 	"gormapy/gocore/sys"
 	"gormapy/gocore/sys/atom"
@@ -34,10 +35,15 @@ type BoardOp struct {
 	filled     bool   // this rank has published its data, if it contributes any
 	announced  bool   // this rank has published its call without data
 	waiting    bool   // this operation is counted in Board.waiters
-	at         int    // this rank has read the slots of so many others, see Comm.after
+	at         int    // this rank has read the slots of so many others, see Comm.after; a leader in groups: has found so many groups to have published
 	fin        bool
 	differs    bool // another rank has made another call
 	err        *errs.Error
+
+	grouped  bool             // see boardGroups
+	members  int              // this leader has found so many others of its group to have published
+	reduced  []byte           // of a group, or of all
+	operands []unsafe.Pointer // of a reduction
 
 	AdvanceFunc func() bool // Advance and Check as values, so that a call allocates none
 	CheckFunc   func() error
@@ -57,6 +63,7 @@ func (c *Comm) BoardOp(a *Args) *BoardOp {
 	c.seq++
 	s.Args, s.seq, s.at, s.err = *a, c.seq, 0, nil
 	s.generation = c.Chan.Generation()
+	s.grouped, s.members = c.divides(a), 0
 	s.filled, s.announced, s.waiting, s.fin, s.differs = false, false, false, false, false
 	return s
 }
@@ -187,26 +194,23 @@ func (s *BoardOp) Advance() bool {
 			if fault := sys.Touch(s.write); fault != nil {
 				s.err = s.faulted(fault)
 				b.publish(s.seq, &givenUp)
+				s.c.ringOthers()
 			} else {
 				b.publish(s.seq, &s.Call)
+				s.ring()
 			}
-			s.ring()
 		}
 		b.wait(&s.waiting, false)
 		s.filled = true
 	}
-	for ; s.err == nil && s.at < s.c.Size-1; s.at++ {
-		r := s.c.after(s.at)
-		if !s.needs(r) {
-			continue
-		}
-		if !b.filled(r, s.seq) {
+	switch {
+	case s.err != nil:
+	case s.grouped:
+		if !s.advanceGroups() {
 			return false
 		}
-		if s.err = b.compare(&s.Call, r, s.seq, true); s.err != nil {
-			s.differs = !b.gaveUp(r, s.seq)
-			break
-		}
+	case !s.advanceRanks():
+		return false
 	}
 	if s.err == nil {
 		if s.needsAll() {
@@ -224,6 +228,29 @@ func (s *BoardOp) Advance() bool {
 	return true
 }
 
+// advanceRanks is the part of Advance that waits for the others. It reports whether the wait is over.
+func (s *BoardOp) advanceRanks() bool {
+	b := s.c.board
+	for ; s.err == nil && s.at < s.c.Size-1; s.at++ {
+		r := s.c.after(s.at)
+		if !s.needs(r) {
+			continue
+		}
+		if !b.filled(r, s.seq) {
+			return false
+		}
+		s.compareWith(r, &b.ranks[r].slots[s.seq%job.BoardSlots])
+	}
+	return true
+}
+
+// compareWith compares the call in slot p, of rank r, with the own one.
+func (s *BoardOp) compareWith(r int, p *slot) {
+	if s.err = s.c.board.compareSlot(&s.Call, p, r, s.seq, true); s.err != nil {
+		s.differs = !s.c.board.gaveUp(r, s.seq)
+	}
+}
+
 // givenUp returns an error if a rank that this one needs has given the collective up after it had contributed: what
 // is made would lack that rank. This finds those that did so before the last rank came, which is when it happens.
 func (s *BoardOp) givenUp() *errs.Error {
@@ -237,19 +264,36 @@ func (s *BoardOp) givenUp() *errs.Error {
 
 // ring wakes the ranks that may wait for what this rank has published.
 func (s *BoardOp) ring() {
-	switch s.Kind {
-	case KindGather, KindReduce:
+	switch {
+	case s.Kind == KindGather || s.Kind == KindReduce:
 		s.c.ranks[s.Root].Ring()
-		return
+	case s.grouped:
+		g := s.c.board.groups
+		if leader, _ := g.ranks(g.of(s.c.Rank), s.c.Size); leader == s.c.Rank {
+			s.ringGroup() // they may stand in
+		} else {
+			s.c.ranks[leader].Ring()
+		}
+	default:
+		s.c.ringOthers()
 	}
-	s.c.ringOthers()
 }
 
 // Err returns the error of a completed collective.
 func (s *BoardOp) Err() *errs.Error { return s.err }
 
 // Pending returns the rank of the communicator that the collective waits for.
-func (s *BoardOp) Pending() int { return s.c.after(min(s.at, s.c.Size-2)) }
+func (s *BoardOp) Pending() int {
+	if !s.grouped {
+		return s.c.after(min(s.at, s.c.Size-2))
+	}
+	for i := range s.c.Size - 1 {
+		if r := s.c.after(i); !s.c.board.filled(r, s.seq) {
+			return r
+		}
+	}
+	return s.c.after(0)
+}
 
 // Abandon gives the collective up. From here on the ranks' sequence numbers differ,
 // until a collective reset, unless it is one of objects, or makes or frees an object.
@@ -305,13 +349,17 @@ func (s *BoardOp) Check() error {
 		}
 		if e := b.compare(&s.Call, r, s.seq, false); e != nil {
 			s.differs = !b.gaveUp(r, s.seq)
-			if s.Abandon(); !s.differs {
-				s.c.done(s.seq) // the ranks' numbers still agree
-			}
-			return e
+			return s.mismatched(e)
 		}
 	}
-	for i := s.at; i < s.c.Size-1; i++ {
+	first := s.at
+	if s.grouped {
+		first = 0
+		if s.standIn(); s.err != nil {
+			return s.mismatched(s.err)
+		}
+	}
+	for i := first; i < s.c.Size-1; i++ {
 		r := s.c.after(i)
 		if !s.needs(r) || b.filled(r, s.seq) {
 			continue
@@ -325,6 +373,14 @@ func (s *BoardOp) Check() error {
 		}
 	}
 	return nil
+}
+
+// mismatched gives the collective up because of another rank's call, and returns e.
+func (s *BoardOp) mismatched(e *errs.Error) error {
+	if s.Abandon(); !s.differs {
+		s.c.done(s.seq) // the ranks' numbers still agree
+	}
+	return e
 }
 
 // write copies this rank's data into its slot.
@@ -368,7 +424,11 @@ func (s *BoardOp) write() {
 // read copies or folds what the others have published.
 func (s *BoardOp) read() {
 	c, me := s.c, s.c.Rank
-	if s.Op != 0 {
+	switch {
+	case s.grouped:
+		s.readResult()
+		return
+	case s.Op != 0:
 		s.fold()
 		return
 	}
@@ -460,27 +520,33 @@ func (s *BoardOp) fold() {
 		e.n /= c.Size
 		off = c.Rank * e.bytes()
 	}
-	n := e.bytes()
-	if last < first || n == 0 {
+	if last >= first && e.n > 0 {
+		s.collect(first, last, c.need(&s.Args), off, e.bytes())
+		s.foldInto(e)
+	}
+}
+
+// collect sets operands to where the ranks from first to last have published what is read: n bytes at offset off of slotBytes.
+func (s *BoardOp) collect(first, last, slotBytes, off, n int) {
+	s.operands = s.operands[:0]
+	for r := first; r <= last; r++ {
+		p := unsafe.Add(s.c.board.place(r, s.seq, slotBytes), off)
+		atom.Reads(p, n)
+		s.operands = append(s.operands, p)
+	}
+}
+
+// foldInto reduces operands into the buffer of the result.
+func (s *BoardOp) foldInto(e elements) {
+	e.p = s.Recv.Addr
+	if s.Recv.Type.Dense() && s.Recv.Bytes() == e.bytes() {
+		e.op.Fold(e.kind, e.p, s.operands, e.n)
 		return
 	}
-	slotBytes := c.need(&s.Args)
-	e.p = s.Recv.Addr
-	intoRecv := s.Recv.Type.Dense() && s.Recv.Bytes() == n
-	if !intoRecv {
-		buf := make([]byte, n)
-		e.p = unsafe.Pointer(&buf[0])
-	}
-	var few [8]unsafe.Pointer
-	parts := few[:0]
-	for r := first; r <= last; r++ {
-		parts = append(parts, unsafe.Add(c.board.place(r, s.seq, slotBytes), off))
-		atom.Reads(parts[r-first], n)
-	}
-	e.op.Fold(e.kind, e.p, parts, e.n)
-	if !intoRecv {
-		e.store(s.Recv)
-	}
+	buf := make([]byte, e.bytes())
+	e.p = unsafe.Pointer(&buf[0])
+	e.op.Fold(e.kind, e.p, s.operands, e.n)
+	e.store(s.Recv)
 }
 
 // pack copies the data of b to dst.

@@ -51,6 +51,9 @@ func (c *Comm) UseBlock(e *engine.Engine, i int) {
 	}
 	c.ranks = c.Bar.ranks
 	c.board = newBoard(e.Job, i, c.Size, c.Rank)
+	if c.Size >= boardGroupsFrom && !e.CoresShared() {
+		c.DivideBoard(boardGroup)
+	}
 	if c.ledger != nil {
 		c.ledger = nil
 		c.Chan.Listen(nil)

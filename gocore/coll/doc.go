@@ -33,7 +33,7 @@
 //
 //   - barrier: one counter, or groups that have a counter each, from 32 ranks on if each has a core (barrier.go).
 //   - up to job.BoardSlotBytes (job.LongSlotBytes in small jobs), blocking: flat
-//     through the board, whatever the number of ranks. A tree would have fewer
+//     through the board, but for an allreduce of 64 ranks or more if each has a core (boardgroups.go). A tree has fewer
 //     cache lines to read, but as many consecutive waits as it has levels. docs/collectives-model.md has the counts for
 //     up to 256 ranks.
 //   - longer (of two ranks with a core each, more than boardPair), blocking: each rank copies what it

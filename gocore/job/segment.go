@@ -286,8 +286,8 @@ func ringBytes(size int) uint64 {
 }
 
 // A barrier block has BarrierGroupsOffset bytes for the barrier of all ranks, then two cache lines for that of each of
-// BarrierGroups groups, then for each rank BoardSlots+1 cache lines (see coll.Board), then for each rank BoardSlots times
-// BoardSlotBytes and LongSlots times LongSlotBytes.
+// BarrierGroups groups, then for each rank BoardSlots+1 cache lines (see coll.Board), and for each group two times BoardSlots, then for each
+// rank BoardSlots times BoardSlotBytes and LongSlots times LongSlotBytes, and for each group two times BoardSlots times BoardSlotBytes.
 const BarrierGroupsOffset = 4 * 64
 
 // BarrierGroups returns the largest number of groups of a barrier of up to size ranks.
@@ -319,16 +319,26 @@ func LongSlotBytes(size int) int {
 	return 0
 }
 
+// GroupSlotsOffset returns the offset of the groups' slots in a block.
+func GroupSlotsOffset(size int) int { return BoardOffset(size) + size*(BoardSlots+1)*64 }
+
 // BoardDataOffset returns the offset of the ranks' data in a block.
-func BoardDataOffset(size int) int { return BoardOffset(size) + size*(BoardSlots+1)*64 }
+func BoardDataOffset(size int) int {
+	return GroupSlotsOffset(size) + BarrierGroups(size)*2*BoardSlots*64
+}
 
 // LongSlotDataOffset returns the offset of the data of the long slots.
 func LongSlotDataOffset(size int) int {
 	return BoardDataOffset(size) + size*BoardSlots*BoardSlotBytes(size)
 }
 
+// GroupDataOffset returns the offset of the groups' data.
+func GroupDataOffset(size int) int {
+	return LongSlotDataOffset(size) + size*LongSlots*LongSlotBytes(size)
+}
+
 func blockBytes(size int) uint64 {
-	return roundUp(uint64(LongSlotDataOffset(size)+size*LongSlots*LongSlotBytes(size)), 4096)
+	return roundUp(uint64(GroupDataOffset(size)+BarrierGroups(size)*2*BoardSlots*BoardSlotBytes(size)), 4096)
 }
 
 // WorldBlock is the barrier block of the communicator of all ranks.

@@ -163,6 +163,9 @@ func (w *world) rank(i int) *rank {
 	r.coll = &coll.Comm{Chan: r.p2p.Open(2, i, r.all), Rank: i, Size: w.o.Ranks}
 	if r.eng.AllLocal(r.all) {
 		r.coll.UseBlock(r.eng, 0)
+		if w.seed%3 == 0 {
+			r.coll.DivideBoard(job.LeastBarrierGroup)
+		}
 	}
 	atomic.StoreUint32(&w.seg.Ranks[i].State, job.StateReady)
 	w.s.thread(i, false, r.main)

@@ -299,7 +299,9 @@ func (r *rank) interrupted(step int) {
 	}
 	if o != nil {
 		r.until(o.Advance, o.Check)
-		r.check(o.Err() == nil || o.Err().Class == errs.Pending, "step %d: %v", step, o.Err())
+		if e := o.Err(); e != nil && e.Class != errs.Pending {
+			r.must(e)
+		}
 	}
 	for _, mem := range mems {
 		r.w.reclaim(mem)
