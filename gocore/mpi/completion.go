@@ -15,23 +15,39 @@ func Wait(h int64, st *Status) (code Code) {
 		}
 		return 0
 	}
-	r, e := getRequest(h)
+	waiters.Add(1)
+	defer waiters.Add(-1)
+	return waitFor(h, st)
+}
+
+// waitFor is Wait for a thread that is counted in waiters.
+func waitFor(h int64, st *Status) Code {
+	r, e := borrowRequest(h)
 	if e != nil {
-		code = CodeOf(e)
+		code := CodeOf(e)
 		fillFailed(st, code)
 		return code
 	}
-	return r.wait(h, st, 0)
+	var code Code
+	if r.advance() {
+		code = r.finish(h, st)
+	} else {
+		code = r.wait(h, st, 0)
+	}
+	giveBack(r)
+	return code
 }
 
 // WaitEach waits for all requests, then finishes them, one after the other, and stores their codes. *done counts those that have a code. It
 // returns 0 once all have, else Interrupted. As long as one is under way it finishes none: a signal handler may ask for each of them.
-func WaitEach(hs []int64, codes []int32, done *int32) Code {
-	if Await(hs[*done:]) == Interrupted {
+func WaitEach(hs []int64, codes []int32, done *int32) (code Code) {
+	waiters.Add(1)
+	defer waiters.Add(-1)
+	if await(hs[*done:]) == Interrupted {
 		return Interrupted
 	}
 	for ; int(*done) < len(hs); *done++ {
-		code := Wait(hs[*done], nil)
+		code := waitForOne(hs[*done])
 		if code == Interrupted {
 			return Interrupted
 		}
@@ -40,16 +56,32 @@ func WaitEach(hs []int64, codes []int32, done *int32) Code {
 	return 0
 }
 
+// waitForOne is waitFor that contains panics: those of one request do not end the wait for the others.
+func waitForOne(h int64) (code Code) {
+	defer Contain(&code)
+	if h == 0 {
+		return 0
+	}
+	return waitFor(h, nil)
+}
+
 // Await waits until each request has completed or can't complete any more, or returns
 // Interrupted. It finishes none of them, so an interrupted caller may wait for all of
 // them again.
 func Await(hs []int64) (code Code) {
+	waiters.Add(1)
+	defer waiters.Add(-1)
+	return await(hs)
+}
+
+// await is Await for a thread that is counted in waiters.
+func await(hs []int64) (code Code) {
 	defer Contain(&code)
 	for _, h := range hs {
 		if h == 0 {
 			continue
 		}
-		if r, e := getRequest(h); e == nil && !r.advance() && r.await() == engine.ErrInterrupted {
+		if r, e := borrowRequest(h); e == nil && !r.advance() && r.await() == engine.ErrInterrupted {
 			return interrupted()
 		}
 	}
@@ -92,7 +124,9 @@ func Test(h int64, st *Status) (done bool, code Code) {
 		}
 		return true, 0
 	}
-	r, e := getRequest(h)
+	waiters.Add(1)
+	defer waiters.Add(-1)
+	r, e := borrowRequest(h)
 	if e != nil {
 		code = CodeOf(e)
 		fillFailed(st, code)
@@ -107,7 +141,9 @@ func Test(h int64, st *Status) (done bool, code Code) {
 			return false, 0
 		}
 	}
-	return true, r.finish(h, st)
+	code = r.finish(h, st)
+	giveBack(r)
+	return true, code
 }
 
 // RequestStatus is Test without finishing the request.

@@ -1,8 +1,6 @@
 package mpi
 
 import (
-	"sync/atomic"
-
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/job"
@@ -90,23 +88,6 @@ func P2PInit(kind int, comm, addr, count, typ int64, peer, tag int) (req int64, 
 		return 0, CodeOf(e)
 	}
 	return reqs.add(r), 0
-}
-
-// spareRequest is a request that a blocking call no longer uses. It has never had a
-// handle, and nothing accesses a request after its completion.
-var spareRequest atomic.Pointer[Request]
-
-func takeRequest() *Request {
-	if r := spareRequest.Swap(nil); r != nil {
-		return r
-	}
-	return new(Request)
-}
-
-// giveRequest keeps a request that has completed for the next takeRequest.
-func giveRequest(r *Request) {
-	r.ch, r.buf, r.null, r.mode, r.why = nil, p2p.Buf{}, false, 0, engine.Reason{}
-	spareRequest.Store(r)
 }
 
 // Blocking sends or receives, and waits until it has completed. If it is interrupted,

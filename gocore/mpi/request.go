@@ -52,6 +52,9 @@ type Request struct {
 	waiting   atomic.Int32  // threads that wait for it; only the first may use why
 	ownership atomic.Uint32 // owned, freed, givenUp or dropped
 	gen       uint32        // the generation in which it was dropped
+
+	known atomic.Bool // see spareRequests
+	taken bool        // it has completed and left the table
 }
 
 // Values of Request.ownership. The operation of a request that is no longer owned may
@@ -76,9 +79,12 @@ func inBackground(o operation) int64 {
 	return reqs.add(&Request{op: o})
 }
 
-func getRequest(h int64) (*Request, *errs.Error) {
+func getRequest(h int64) (*Request, *errs.Error) { return ownedRequest(reqs.get(h)) }
+
+// ownedRequest returns r, if the program can wait for it.
+func ownedRequest(r *Request) (*Request, *errs.Error) {
 	debug.SetPanicOnFault(true) // as ready does: this may be the thread's first call
-	if r := reqs.get(h); r != nil && r.ownership.Load() == owned {
+	if r != nil && r.ownership.Load() == owned {
 		return r, nil
 	}
 	return nil, errs.New(errs.Request, "the request has been completed or freed")
@@ -169,19 +175,20 @@ func (r *Request) finish(h int64, st *Status) Code {
 	}
 	if r.persistent {
 		r.deactivate()
-	} else if h != 0 {
-		r.leaveTable(h)
+	} else if h != 0 && r.leaveTable(h) {
+		r.taken = true
 	}
 	return code
 }
 
-// leaveTable takes a request that is over out of the table; if others still use its memory, once they do not any more.
-func (r *Request) leaveTable(h int64) {
+// leaveTable takes a request that is over out of the table; if others still use its memory, once they do not any more. It reports whether
+// this call has taken it.
+func (r *Request) leaveTable(h int64) bool {
 	if r.busy() {
 		r.ownership.Store(freed)
-	} else {
-		reqs.take(h)
+		return false
 	}
+	return reqs.take(h) != nil
 }
 
 // deactivate makes a persistent request that has completed inactive, unless another thread that

@@ -12,6 +12,7 @@ const RequestSent = 1
 
 func newRequests() *table[Request] {
 	t := newTable[Request](RequestSent + 1)
+	t.found = func(r *Request) { r.known.Store(true) }
 	t.set(RequestSent, &Request{op: sent{}})
 	return t
 }

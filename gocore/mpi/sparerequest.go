@@ -1,0 +1,46 @@
+package mpi
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"gormapy/gocore/engine"
+	"gormapy/gocore/errs"
+	"gormapy/gocore/p2p"
+)
+
+// spareRequests are requests of messages that have completed, for the next ones: what Go's collector has not yet collected would
+// lie in so much memory that no cache holds it.
+//
+// # Protocol
+//
+// Nothing below this package accesses a request after its completion. So one that has never had a handle is spare when its call is
+// over. One that had a handle is spare once it has left the table, if no thread but that of its wait has it any more:
+//
+//   - known: a thread has got it from the table, other than for a wait. That is noted under the table's lock. Such a request is
+//     never used again.
+//   - waiters: threads that are in Wait, WaitEach, Await or Test, and so may have got any request from the table. One that finds the request
+//     taken out of the table, and itself the only one, is the only one that has it, and no other one can get it.
+var (
+	spareRequests = sync.Pool{New: func() any { return new(Request) }}
+	waiters       atomic.Int32
+)
+
+func takeRequest() *Request { return spareRequests.Get().(*Request) }
+
+// giveRequest keeps a request that has completed for the next takeRequest.
+func giveRequest(r *Request) {
+	r.ch, r.buf, r.null, r.mode, r.why = nil, p2p.Buf{}, false, 0, engine.Reason{}
+	r.blocking, r.taken = false, false
+	spareRequests.Put(r)
+}
+
+// borrowRequest is getRequest for a thread that is counted in waiters.
+func borrowRequest(h int64) (*Request, *errs.Error) { return ownedRequest(reqs.borrow(h)) }
+
+// giveBack gives a borrowed request to spareRequests, if it has completed and left the table, and no other thread has it.
+func giveBack(r *Request) {
+	if waiters.Load() == 1 && r.taken && r.op == nil && !r.null && !r.known.Load() { // in this order: taken is another one's, if there are more
+		giveRequest(r)
+	}
+}

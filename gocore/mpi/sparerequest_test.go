@@ -1,0 +1,110 @@
+package mpi
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"gormapy/gocore/errs"
+)
+
+// usedAgain reports whether one of many receives has the request of an earlier one. f is called when it has been started, and ends it.
+func usedAgain(t *testing.T, f func(h int64)) bool {
+	t.Helper()
+	again, before := false, map[*Request]bool{}
+	for range 100 { // the collector takes some, and the race detector drops some
+		h, into := irecv(t, 5, 1)
+		r := reqs.borrow(h)
+		again = again || before[r]
+		before[r] = true
+		isend(t, KindSend, 5, 7)
+		f(h)
+		assert.Equal(t, int32(7), into[0])
+		isStale(t, h)
+	}
+	return again
+}
+
+func TestRequestsAreUsedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		again bool
+		end   func(h int64)
+	}{
+		"Wait": {true, func(h int64) { done(t, h, 0) }},
+		"Test": {true, func(h int64) {
+			complete, code := Test(h, nil)
+			succeeds(t, code)
+			require.True(t, complete)
+		}},
+		"WaitEach": {true, func(h int64) {
+			codes, n := []int32{-1}, int32(0)
+			succeeds(t, WaitEach([]int64{h}, codes, &n))
+			require.Equal(t, []int32{0}, codes)
+		}},
+		"another thread may have it": {false, func(h int64) { reqs.get(h); done(t, h, 0) }},
+		"another thread has seen it": {false, func(h int64) { reqs.each(func(int64, *Request) {}); done(t, h, 0) }},
+		"another thread waits": {false, func(h int64) {
+			waiters.Add(1)
+			done(t, h, 0)
+			waiters.Add(-1)
+		}},
+		"Waitany": {false, func(h int64) {
+			_, code := Waitany([]int64{h}, nil)
+			succeeds(t, code)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.again, usedAgain(t, c.end)) })
+	}
+}
+
+// Threads that complete each other's requests never complete a later one in its place.
+func TestThreadsCompleteTheSameRequests(t *testing.T) {
+	var shared [4]atomic.Int64
+	var stop atomic.Bool
+	var owners, others sync.WaitGroup
+	stale := func(code Code) bool {
+		if code != 0 {
+			fails(t, errs.Request, "the request has been completed or freed", code)
+		}
+		return code != 0
+	}
+	for i := range shared {
+		owners.Add(1)
+		go func() {
+			defer owners.Done()
+			for k := range int32(2000) {
+				tag := 100 + i
+				h, into := irecv(t, tag, 1)
+				shared[i].Store(h)
+				isend(t, KindSend, tag, k)
+				var st Status
+				if !stale(Wait(h, &st)) {
+					assert.Equal(t, Status{Source: 0, Tag: int32(tag), Bytes: 4}, st)
+				}
+				assert.Equal(t, k, into[0])
+			}
+		}()
+	}
+	for range 2 {
+		others.Add(1)
+		go func() {
+			defer others.Done()
+			for !stop.Load() {
+				for i := range shared {
+					var st Status
+					h := shared[i].Load()
+					complete, code := Test(h, &st)
+					if !stale(code) && complete && h != 0 {
+						assert.Equal(t, Status{Source: 0, Tag: int32(100 + i), Bytes: 4}, st)
+					}
+				}
+			}
+		}()
+	}
+	owners.Wait()
+	stop.Store(true)
+	others.Wait()
+}
