@@ -1,0 +1,8 @@
+package shm
+
+import "unsafe"
+
+// prefetchWrite has the processor fetch the line of p to write to it, while the program goes on.
+//
+//go:noescape
+func prefetchWrite(p unsafe.Pointer)

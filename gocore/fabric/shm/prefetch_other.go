@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package shm
+
+import "unsafe"
+
+func prefetchWrite(unsafe.Pointer) {}
