@@ -168,7 +168,8 @@ func CollBlocking(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, op
 		if d := c.coll.SingleCopyOp(&a); d != nil {
 			return finishNow(singleCopyOp{d, c}, pending)
 		}
-		return finishNow(collective{c.coll.Start(&a)}, pending)
+		kept := a // so that a stays on the stack
+		return finishNow(collective{c.coll.Start(&kept)}, pending)
 	}
 	return c.runOnBoard(s, pending)
 }

@@ -71,19 +71,24 @@ func ExchangeHeads(h *Heads, pending *int64) (code Code) {
 // continues reports whether the heads are of a call that has a number.
 func (h *Heads) continues() bool { return h.Reduce != 0 && coll.Kind(h.Kind) == coll.KindBcast }
 
+// headsOnBoard are those of all collectives by the board, which asks for no more steps.
+var headsOnBoard coll.Objects
+
 func (c *Comm) firstHeads(h *Heads, pending *int64) Code {
 	h.Generation = int64(c.pt.Generation())
 	a := coll.Args{
 		Call:    h.call(),
 		Send:    h.buf(h.Send, 1),
 		Recv:    h.buf(h.Recv, 1),
-		Objects: &coll.Objects{More: func() bool { return c.anyLong(h) || c.foldedByOne(h) }},
+		Objects: &headsOnBoard,
 	}
 	if s := c.coll.BoardOp(&a); s != nil {
 		h.Number = s.Number()
 		return c.runOnBoard(s, pending)
 	}
-	o := c.coll.Start(&a)
+	kept := a // so that a stays on the stack
+	kept.Objects = &coll.Objects{More: func() bool { return c.anyLong(h) || c.foldedByOne(h) }}
+	o := c.coll.Start(&kept)
 	h.Number, h.Generation = o.Number(), int64(o.Generation())
 	return finishNow(collective{o}, pending)
 }
