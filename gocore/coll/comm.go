@@ -20,14 +20,15 @@ type Comm struct {
 	// Sides divides the ranks of an intercommunicator; nil: there is one group.
 	Sides *Sides
 
-	eng     *engine.Engine
-	ranks   []*job.Rank
-	board   *Board  // nil: all collectives use messages
-	ledger  *ledger // nil: there is a board, or Listen has not been called
-	nodes   *nodes  // nil: the algorithms are flat, see Divide
-	next    atomic.Pointer[starting]
-	spareOp atomic.Pointer[BoardOp]
-	seq     uint32 // number of collectives that this rank has called
+	eng         *engine.Engine
+	ranks       []*job.Rank
+	board       *Board  // nil: all collectives use messages
+	ledger      *ledger // nil: there is a board, or Listen has not been called
+	nodes       *nodes  // nil: the algorithms are flat, see Divide
+	next        atomic.Pointer[starting]
+	spareOp     atomic.Pointer[BoardOp]
+	spareCopies atomic.Pointer[spareCopies]
+	seq         uint32 // number of collectives that this rank has called
 
 	keptMu sync.Mutex
 	kept   map[uint32]*Op // by number, those of objects between their steps

@@ -77,15 +77,18 @@ func (d *SingleCopyOp) fetch(b p2p.Buf, r, i int) {
 	}
 }
 
-// collect fetches the other ranks' parts of a gather.
+// collect fetches the other ranks' parts of a gather, or what they have for this rank in an alltoall.
 func (d *SingleCopyOp) collect() {
-	me := d.c.Rank
+	me, i := d.c.Rank, 0
+	if d.Kind == KindAlltoall {
+		i = me
+	}
 	if n := d.Recv.Bytes(); d.Kind == KindGather && d.Recv.Type.Dense() && d.c.eng.Divides(n*d.c.Size, d.copying()) {
 		d.collectDivided(n)
 	} else {
-		for i := 1; i < d.c.Size; i++ {
-			r := (me + i) % d.c.Size
-			d.fetch(part(d.Recv, r), r, 0)
+		for n := 1; n < d.c.Size; n++ {
+			r := (me + n) % d.c.Size
+			d.fetch(part(d.Recv, r), r, i)
 		}
 	}
 }

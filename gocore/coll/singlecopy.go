@@ -1,6 +1,7 @@
 package coll
 
 import (
+	"sync/atomic"
 	"unsafe"
 
 	"gormapy/gocore/errs"
@@ -44,6 +45,8 @@ type SingleCopyOp struct {
 	c       *Comm
 	steps   []func() bool // each returns true once it is done
 	at      int           // rank that the current step waits for
+	entered bool          // the current step has taken its number
+	k, k2   uint32        // the numbers of the steps
 	hold    [][]byte      // temporary memory
 	staged  []*stage      // likewise, which the others read
 	from    []source      // the ranks' data
@@ -53,6 +56,9 @@ type SingleCopyOp struct {
 
 	generation uint32 // a collective reset ends it
 	fence      uint32
+
+	AdvanceFunc func() bool // Advance and Check as values, so that a call allocates none
+	CheckFunc   func() error
 
 	numbers   int              // how many numbers the remaining steps take
 	begun     bool             // a number has been taken, and
@@ -67,6 +73,27 @@ type SingleCopyOp struct {
 	taken      uint32      // how many numbers have been taken
 	exposes    [2]exposure // this rank's memory that the others read
 	nexposes   int
+
+	reduced          reduction
+	mine             uint64 // see pair
+	scheduled, asked plan   // of an earlier collective, see again
+}
+
+// plan has steps that an operation takes again when it is used again: what they need is in its fields.
+type plan struct {
+	steps   []func() bool
+	numbers int // that they take
+}
+
+// again returns the steps of p, which make makes for the first time.
+func (d *SingleCopyOp) again(p *plan, make func() []func() bool) []func() bool {
+	if p.steps == nil {
+		before := d.numbers
+		p.steps = make()
+		p.numbers, d.numbers = d.numbers-before, before
+	}
+	d.numbers += p.numbers
+	return p.steps
 }
 
 // source is where a rank's data is: what it publishes.
@@ -96,7 +123,13 @@ func (c *Comm) SingleCopyOp(a *Args) *SingleCopyOp {
 		return nil
 	}
 	c.sweep()
-	d := &SingleCopyOp{Args: *a, c: c, from: make([]source, c.Size), generation: c.Chan.Generation()}
+	d := c.spareCopy(a).Swap(nil)
+	if d == nil {
+		d = &SingleCopyOp{from: make([]source, c.Size)}
+		d.AdvanceFunc, d.CheckFunc = d.Advance, d.Check
+	}
+	*d = SingleCopyOp{Args: *a, c: c, from: d.from, generation: c.Chan.Generation(), scheduled: d.scheduled, asked: d.asked,
+		AdvanceFunc: d.AdvanceFunc, CheckFunc: d.CheckFunc}
 	if c.singleCopy == singleCopyUnknown {
 		d.steps = d.trial()
 	} else {
@@ -105,12 +138,36 @@ func (c *Comm) SingleCopyOp(a *Args) *SingleCopyOp {
 	return d
 }
 
+// spareCopies are operations that have completed, by kind, and by whether this rank is the root: their plans are for these.
+type spareCopies [kinds][2]atomic.Pointer[SingleCopyOp]
+
+// spareCopy returns where the communicator keeps an operation for others like a.
+func (c *Comm) spareCopy(a *Args) *atomic.Pointer[SingleCopyOp] {
+	all := c.spareCopies.Load()
+	if all == nil {
+		c.spareCopies.CompareAndSwap(nil, new(spareCopies))
+		all = c.spareCopies.Load()
+	}
+	if a.Kind.Rooted() && a.Root == c.Rank {
+		return &all[a.Kind][1]
+	}
+	return &all[a.Kind][0]
+}
+
+// Release returns an operation that has completed without an error to the communicator, which reuses it.
+func (d *SingleCopyOp) Release() {
+	if d.err == nil {
+		clear(d.from)
+		d.c.spareCopy(&d.Args).Store(d)
+	}
+}
+
 // begin returns the steps of a collective of ranks that can read each other's memory.
 func (d *SingleCopyOp) begin() []func() bool {
 	if d.Kind == KindAllreduce && d.c.Size == 2 && !d.c.eng.CoresShared() {
-		return d.pair()
+		return d.again(&d.asked, d.pair)
 	}
-	return d.schedule()
+	return d.again(&d.scheduled, d.schedule)
 }
 
 // The values of Comm.singleCopy.
@@ -150,7 +207,7 @@ func (d *SingleCopyOp) Advance() bool {
 			return false
 		}
 		d.steps = d.steps[1:]
-		d.at = 0
+		d.at, d.entered = 0, false
 	}
 	switch {
 	case d.err != nil && len(d.steps) > 0: // the others must not wait for this rank
@@ -217,7 +274,7 @@ func (d *SingleCopyOp) giveBack() {
 
 // giveUp replaces the steps by those of a rank that can't take part any more.
 func (d *SingleCopyOp) giveUp() {
-	d.ending, d.joined, d.awaited, d.at = true, false, nil, 0
+	d.ending, d.joined, d.awaited, d.at, d.entered = true, false, nil, 0, false
 	d.c.board.wait(&d.waiting, false)
 	d.steps = nil
 	k := d.c.seq
@@ -226,7 +283,7 @@ func (d *SingleCopyOp) giveUp() {
 	}
 	switch {
 	case d.published: // others may be reading this rank's memory
-		d.steps = append(d.steps, then(func() { d.c.done(k) }), d.wait(func() uint32 { return k }, -1))
+		d.steps = append(d.steps, then(func() { d.c.done(k) }), d.wait(&k, false))
 	case d.begun:
 		d.steps = append(d.steps, d.refuse(func() uint32 { return k }))
 	}
@@ -339,24 +396,24 @@ func (d *SingleCopyOp) number() uint32 {
 }
 
 // wait returns a step that waits until done of the other ranks has reached k, or only
-// done of rank if it is not -1.
-func (d *SingleCopyOp) wait(k func() uint32, rank int) func() bool {
+// done of the root if rooted is set.
+func (d *SingleCopyOp) wait(k *uint32, rooted bool) func() bool {
 	return func() bool {
 		for ; d.at < d.c.Size; d.at++ {
-			if d.at == d.c.Rank || rank >= 0 && d.at != rank {
+			if d.at == d.c.Rank || rooted && d.at != d.Root {
 				continue
 			}
 			done := &d.c.board.ranks[d.at].done
-			if int32(atom.Load32(done)-k()) < 0 {
+			if int32(atom.Load32(done)-*k) < 0 {
 				d.c.board.wait(&d.waiting, true) // a rank that leaves after this rings
-				if int32(atom.Load32(done)-k()) < 0 {
+				if int32(atom.Load32(done)-*k) < 0 {
 					return false
 				}
 			}
 		}
 		d.c.board.wait(&d.waiting, false)
-		if rank < 0 {
-			d.c.board.learn(k())
+		if !rooted {
+			d.c.board.learn(*k)
 		}
 		return true
 	}
@@ -365,12 +422,11 @@ func (d *SingleCopyOp) wait(k func() uint32, rank int) func() bool {
 // publish returns a step that publishes value, as the next collective, whose number it
 // stores in k.
 func (d *SingleCopyOp) publish(k *uint32, value func() source) func() bool {
-	begun := false
 	d.numbers++
 	return func() bool {
 		b := d.c.board
-		if !begun {
-			begun = true
+		if !d.entered {
+			d.entered = true
 			*k = d.number()
 		}
 		if !b.room(*k, sourceBytes) {
@@ -499,61 +555,59 @@ func (d *SingleCopyOp) packed(b p2p.Buf, unit int) source {
 	return d.source(p, n)
 }
 
-// schedule returns the steps of the collective.
+// schedule returns the steps of a collective of this kind, for this rank's part in it. They read its arguments when they are taken.
 func (d *SingleCopyOp) schedule() []func() bool {
-	c, me := d.c, d.c.Rank
-	var k uint32
-	number := func() uint32 { return k }
-	keep := then(func() { // behind leave: the others need not wait for that
-		switch {
-		case d.SendInPlace:
-		case d.Kind == KindAlltoall:
-			copyLocal(part(d.Recv, me), part(d.Send, me))
-		default:
-			copyLocal(part(d.Recv, me), d.Send)
-		}
-	})
 	switch d.Kind {
 	case KindBcast:
-		if me == d.Root {
-			return []func() bool{d.publish(&k, func() source { return d.dense(d.Recv, 1) }), d.leave(&k), d.wait(number, -1)}
+		if d.isRoot() {
+			return []func() bool{d.publish(&d.k, func() source { return d.dense(d.Recv, 1) }), d.leave(&d.k), d.wait(&d.k, false)}
 		}
-		return []func() bool{d.join(&k), d.read(&k, d.root), then(func() { d.fetch(d.Recv, d.Root, 0) }), d.leave(&k)}
+		return []func() bool{d.join(&d.k), d.read(&d.k, d.root), then(func() { d.fetch(d.Recv, d.Root, 0) }), d.leave(&d.k)}
 	case KindScatter:
-		if me == d.Root {
-			return []func() bool{d.publish(&k, func() source { return d.dense(d.Send, c.Size) }), d.leave(&k), then(func() {
-				if !d.RecvInPlace {
-					copyLocal(d.Recv, part(d.Send, me))
-				}
-			}), d.wait(number, -1)}
+		if d.isRoot() {
+			return []func() bool{d.publish(&d.k, func() source { return d.dense(d.Send, d.c.Size) }), d.leave(&d.k), then(d.keep), d.wait(&d.k, false)}
 		}
-		return []func() bool{d.join(&k), d.read(&k, d.root), then(func() { d.fetch(d.Recv, d.Root, me) }), d.leave(&k)}
+		return []func() bool{d.join(&d.k), d.read(&d.k, d.root), then(func() { d.fetch(d.Recv, d.Root, d.c.Rank) }), d.leave(&d.k)}
 	case KindGather:
-		if me == d.Root {
-			return []func() bool{d.join(&k), d.read(&k, d.anyRank), then(d.collect), d.leave(&k), keep}
+		if d.isRoot() {
+			return []func() bool{d.join(&d.k), d.read(&d.k, d.anyRank), then(d.collect), d.leave(&d.k), then(d.keep)}
 		}
-		return []func() bool{d.publish(&k, func() source { return d.dense(d.Send, 1) }), d.leave(&k), d.wait(number, d.Root)}
-	case KindAllgather:
-		own := d.Send
-		if d.SendInPlace {
-			own = part(d.Recv, me)
-		}
-		return []func() bool{d.publish(&k, func() source { return d.dense(own, 1) }), d.read(&k, d.anyRank), then(d.collect), d.leave(&k), keep, d.wait(number, -1)}
-	case KindAlltoall:
-		own := func() source { return d.dense(d.Send, c.Size) }
-		if d.SendInPlace { // receiving overwrites the data to send
-			all := d.Recv
-			all.Count *= c.Size
-			own = func() source { return d.packed(all, d.Recv.Bytes()) }
-		}
-		return []func() bool{d.publish(&k, own), d.read(&k, d.anyRank), then(func() {
-			for i := 1; i < c.Size; i++ {
-				r := (me + i) % c.Size
-				d.fetch(part(d.Recv, r), r, me)
-			}
-		}), d.leave(&k), keep, d.wait(number, -1)}
+		return []func() bool{d.publish(&d.k, func() source { return d.dense(d.Send, 1) }), d.leave(&d.k), d.wait(&d.k, true)}
+	case KindAllgather, KindAlltoall:
+		return []func() bool{d.publish(&d.k, d.parts), d.read(&d.k, d.anyRank), then(d.collect), d.leave(&d.k), then(d.keep), d.wait(&d.k, false)}
 	}
 	return d.reduction()
+}
+
+func (d *SingleCopyOp) isRoot() bool { return d.c.Rank == d.Root }
+
+// keep copies what this rank keeps of its own data. It comes behind leave: the others need not wait for that.
+func (d *SingleCopyOp) keep() {
+	me := d.c.Rank
+	switch {
+	case d.SendInPlace || d.RecvInPlace:
+	case d.Kind == KindScatter:
+		copyLocal(d.Recv, part(d.Send, me))
+	case d.Kind == KindAlltoall:
+		copyLocal(part(d.Recv, me), part(d.Send, me))
+	default:
+		copyLocal(part(d.Recv, me), d.Send)
+	}
+}
+
+// parts returns where this rank's data of an allgather or an alltoall is.
+func (d *SingleCopyOp) parts() source {
+	switch {
+	case d.Kind == KindAlltoall && d.SendInPlace: // receiving overwrites the data to send
+		all := d.Recv
+		all.Count *= d.c.Size
+		return d.packed(all, d.Recv.Bytes())
+	case d.Kind == KindAlltoall:
+		return d.dense(d.Send, d.c.Size)
+	case d.SendInPlace:
+		return d.dense(part(d.Recv, d.c.Rank), 1)
+	}
+	return d.dense(d.Send, 1)
 }
 
 // trial returns steps that find out whether all ranks can read from each other, and
@@ -604,23 +658,29 @@ func (d *SingleCopyOp) trial() []func() bool {
 
 // pair returns the steps of an allreduce of two ranks with a core each, which uses messages unless all data lies in their arenas.
 func (d *SingleCopyOp) pair() []func() bool {
-	var k uint32
-	var mine uint64 // 1 if what the other rank reads lies in the arena
-	if d.Send.Type.Dense() && d.c.eng.Share(d.Send.Addr, d.Send.Bytes()) != 0 {
-		mine = 1
-	}
 	return []func() bool{
-		d.publish(&k, func() source { return source{addr: mine} }),
-		d.read(&k, d.anyRank),
-		d.leave(&k),
+		d.publish(&d.k, func() source {
+			d.mine = d.inArena()
+			return source{addr: d.mine}
+		}),
+		d.read(&d.k, d.anyRank),
+		d.leave(&d.k),
 		func() bool {
-			if d.msg != nil || mine == 0 || d.from[1-d.c.Rank].addr == 0 {
+			if d.msg != nil || d.mine == 0 || d.from[1-d.c.Rank].addr == 0 {
 				return d.byMessages()
 			}
-			d.steps = append(d.steps, d.schedule()...)
+			d.steps = append(d.steps, d.again(&d.scheduled, d.schedule)...)
 			return true
 		},
 	}
+}
+
+// inArena returns 1 if what the other rank reads lies in the arena, else 0.
+func (d *SingleCopyOp) inArena() uint64 {
+	if d.Send.Type.Dense() && d.c.eng.Share(d.Send.Addr, d.Send.Bytes()) != 0 {
+		return 1
+	}
+	return 0
 }
 
 // byMessages does the collective by messages; it is a step.

@@ -10,91 +10,119 @@ import (
 	"gormapy/gocore/workers"
 )
 
-// reduction returns the steps of a reduction. A rank's own slice of its operand is read by itself alone.
+// reduction is what the steps of a reduction know. A rank's own slice of its operand is read by itself alone.
+type reduction struct {
+	e                  elements       // of the operand, without its address
+	own, slice, result unsafe.Pointer // this rank's operand, what it folds, and where the result is
+	off, n             int            // this rank's slice of the operand, in bytes
+	intoRecv           bool           // the result can be folded into the program's buffer
+}
+
+// reduction returns the steps of a reduction, as schedule does.
 func (d *SingleCopyOp) reduction() []func() bool {
-	c, me := d.c, d.c.Rank
-	var k, k2 uint32
-	number := func() uint32 { return k }
-	e := d.elements()
-	var own, slice, result unsafe.Pointer
-	off, n := e.slice(me, c.Size)
-	operand := func() {
-		own = d.Send.Addr
-		if !d.Send.Type.Dense() || e.bytes() != d.Send.Bytes() {
-			own = d.temp(e.bytes())
-			d.Send.Type.PackElements(unsafe.Slice((*byte)(own), e.bytes()), d.Send.Addr, d.Send.Count)
+	if d.Kind == KindReduce && d.c.Size == 2 { // the root folds all: of two ranks, the other one's slice would cost a second wait
+		if !d.isRoot() {
+			return []func() bool{d.publish(&d.k, d.offer), d.leave(&d.k), d.wait(&d.k, true)}
 		}
+		return []func() bool{d.join(&d.k), d.read(&d.k, d.anyRank), then(func() {
+			d.operand()
+			d.into()
+			d.foldAll(&d.reduced.e, d.reduced.result, d.reduced.own)
+		}), d.leave(&d.k), then(d.store)}
 	}
-	offer := func() source {
-		operand()
-		return d.source(d.exposed(own, e.bytes(), e.bytes(), off, n), e.bytes())
-	}
-	receives := d.Kind != KindReduce || me == d.Root
-	intoRecv := receives && d.Recv.Type.Dense() && d.Recv.Type.ElemSize()*d.Recv.Type.Elems() == d.Recv.Type.Size()
-	into := func() {
-		switch {
-		case intoRecv:
-			result = d.Recv.Addr
-		case receives:
-			result = d.temp(e.bytes())
-		}
-	}
-	store := then(func() {
-		if !intoRecv && d.err == nil {
-			all := e
-			all.p = result
-			all.store(d.Recv)
-		}
-	})
-	if d.Kind == KindReduce && c.Size == 2 { // the root folds all: of two ranks, the other one's slice would cost a second wait
-		off, n = 0, 0
-		if me != d.Root {
-			return []func() bool{d.publish(&k, offer), d.leave(&k), d.wait(number, d.Root)}
-		}
-		return []func() bool{d.join(&k), d.read(&k, d.anyRank), then(func() {
-			operand()
-			into()
-			d.foldAll(&e, result, own)
-		}), d.leave(&k), store}
-	}
-	fold := func() {
-		if d.Kind == KindReduceScatterBlock {
-			if slice = d.Recv.Addr; !intoRecv || d.SendInPlace {
-				slice = d.temp(n)
-			}
-		} else {
-			into()
-			slice = d.sliceOf(result, off, n)
-		}
-		d.foldSlice(&e, slice, unsafe.Add(own, off), off, n)
-	}
-	first := []func() bool{d.publish(&k, offer), d.read(&k, d.anyRank), then(fold), d.leave(&k)}
+	first := []func() bool{d.publish(&d.k, d.offer), d.read(&d.k, d.anyRank), then(d.fold), d.leave(&d.k)}
 	if d.Kind == KindReduceScatterBlock {
-		return append(first, d.wait(number, -1), then(func() {
-			if slice != d.Recv.Addr && d.err == nil {
-				part := elements{p: slice, n: e.n / c.Size, kind: e.kind, size: e.size, op: e.op}
-				part.store(d.Recv)
-			}
-		}))
+		return append(first, d.wait(&d.k, false), then(d.storeSlice))
 	}
-	second := append(first, d.publish(&k2, func() source { return d.source(slice, n) }))
-	if !receives {
-		return append(second, d.leave(&k2), d.wait(func() uint32 { return k2 }, d.Root))
+	second := append(first, d.publish(&d.k2, func() source { return d.source(d.reduced.slice, d.reduced.n) }))
+	if !d.receives() {
+		return append(second, d.leave(&d.k2), d.wait(&d.k2, true))
 	}
-	second = append(second, d.read(&k2, d.anyRank), then(func() {
-		for i := 1; i < c.Size; i++ {
-			r := (me + i) % c.Size
-			at, length := e.slice(r, c.Size)
-			d.get(unsafe.Add(result, at), r, 0, length)
-		}
-		if mine := unsafe.Add(result, off); mine != slice {
-			fabric.Copy(mine, slice, n)
-		}
-	}), d.leave(&k2))
+	second = append(second, d.read(&d.k2, d.anyRank), then(d.collectSlices), d.leave(&d.k2))
 	if d.Kind == KindAllreduce {
-		second = append(second, d.wait(func() uint32 { return k2 }, -1))
+		second = append(second, d.wait(&d.k2, false))
 	}
-	return append(second, store)
+	return append(second, then(d.store))
+}
+
+// receives reports whether this rank has the result of a reduction.
+func (d *SingleCopyOp) receives() bool { return d.Kind != KindReduce || d.isRoot() }
+
+// operand prepares this rank's operand.
+func (d *SingleCopyOp) operand() {
+	r := &d.reduced
+	*r = reduction{e: d.elements()}
+	if d.Kind != KindReduce || d.c.Size > 2 {
+		r.off, r.n = r.e.slice(d.c.Rank, d.c.Size)
+	}
+	r.intoRecv = d.receives() && d.Recv.Type.Dense() && d.Recv.Type.ElemSize()*d.Recv.Type.Elems() == d.Recv.Type.Size()
+	r.own = d.Send.Addr
+	if !d.Send.Type.Dense() || r.e.bytes() != d.Send.Bytes() {
+		r.own = d.temp(r.e.bytes())
+		d.Send.Type.PackElements(unsafe.Slice((*byte)(r.own), r.e.bytes()), d.Send.Addr, d.Send.Count)
+	}
+}
+
+// offer returns where the others read this rank's operand.
+func (d *SingleCopyOp) offer() source {
+	d.operand()
+	r := &d.reduced
+	return d.source(d.exposed(r.own, r.e.bytes(), r.e.bytes(), r.off, r.n), r.e.bytes())
+}
+
+// into decides where the result is.
+func (d *SingleCopyOp) into() {
+	switch r := &d.reduced; {
+	case r.intoRecv:
+		r.result = d.Recv.Addr
+	case d.receives():
+		r.result = d.temp(r.e.bytes())
+	}
+}
+
+// fold folds this rank's slice of all operands.
+func (d *SingleCopyOp) fold() {
+	r := &d.reduced
+	if d.Kind == KindReduceScatterBlock {
+		if r.slice = d.Recv.Addr; !r.intoRecv || d.SendInPlace {
+			r.slice = d.temp(r.n)
+		}
+	} else {
+		d.into()
+		r.slice = d.sliceOf(r.result, r.off, r.n)
+	}
+	d.foldSlice(&r.e, r.slice, unsafe.Add(r.own, r.off), r.off, r.n)
+}
+
+// collectSlices reads the slices of the result that the others have folded.
+func (d *SingleCopyOp) collectSlices() {
+	r, me := &d.reduced, d.c.Rank
+	for i := 1; i < d.c.Size; i++ {
+		other := (me + i) % d.c.Size
+		at, length := r.e.slice(other, d.c.Size)
+		d.get(unsafe.Add(r.result, at), other, 0, length)
+	}
+	if mine := unsafe.Add(r.result, r.off); mine != r.slice {
+		fabric.Copy(mine, r.slice, r.n)
+	}
+}
+
+// store writes the result to the program's buffer, unless it was folded there.
+func (d *SingleCopyOp) store() {
+	if r := &d.reduced; !r.intoRecv && d.err == nil {
+		all := r.e
+		all.p = r.result
+		all.store(d.Recv)
+	}
+}
+
+// storeSlice does so with a rank's slice.
+func (d *SingleCopyOp) storeSlice() {
+	if r := &d.reduced; r.slice != d.Recv.Addr && d.err == nil {
+		e := r.e
+		e.p, e.n = r.slice, r.e.n/d.c.Size
+		e.store(d.Recv)
+	}
 }
 
 // sliceOf returns where this rank folds its slice of a result, which the others read: in the result itself, unless they

@@ -166,7 +166,7 @@ func CollBlocking(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, op
 	s := c.coll.BoardOp(&a)
 	if s == nil {
 		if d := c.coll.SingleCopyOp(&a); d != nil {
-			return finishNow(singleCopyOp{d, c}, pending)
+			return c.runCopies(d, pending)
 		}
 		kept := a // so that a stays on the stack
 		return finishNow(collective{c.coll.Start(&kept)}, pending)
@@ -174,16 +174,34 @@ func CollBlocking(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, op
 	return c.runOnBoard(s, pending)
 }
 
+// reusable is a collective that the communicator uses again after its completion.
+type reusable interface {
+	Advance() bool
+	Abandon()
+	Err() *errs.Error
+	Pending() int
+	Release()
+}
+
 // runOnBoard runs a collective until it is complete or has been interrupted.
-func (c *Comm) runOnBoard(s *coll.BoardOp, pending *int64) (code Code) {
+func (c *Comm) runOnBoard(s *coll.BoardOp, pending *int64) Code {
+	return c.run(s, s.Name, s.AdvanceFunc, s.CheckFunc, func() operation { return boardOp{s, c} }, pending)
+}
+
+// runCopies is runOnBoard for a collective by single copies.
+func (c *Comm) runCopies(d *coll.SingleCopyOp, pending *int64) Code {
+	return c.run(d, d.Kind.String, d.AdvanceFunc, d.CheckFunc, func() operation { return singleCopyOp{d, c} }, pending)
+}
+
+func (c *Comm) run(s reusable, name func() string, advance func() bool, check func() error, asOperation func() operation, pending *int64) (code Code) {
 	if s.Advance() {
 		code = CodeOf(s.Err())
 		s.Release()
 		return code
 	}
 	var why engine.Reason
-	c.describe(&why, s.Name(), s.Pending())
-	switch err := proc.eng.Wait(&why, s.AdvanceFunc, s.CheckFunc); err {
+	c.describe(&why, name(), s.Pending())
+	switch err := proc.eng.Wait(&why, advance, check); err {
 	case nil:
 		code = CodeOf(s.Err())
 		s.Release()
@@ -192,7 +210,7 @@ func (c *Comm) runOnBoard(s *coll.BoardOp, pending *int64) (code Code) {
 		if e := ready(); e != nil {
 			return CodeOf(e)
 		}
-		*pending = reqs.add(&Request{op: boardOp{s, c}, why: why})
+		*pending = reqs.add(&Request{op: asOperation(), why: why})
 		return Interrupted
 	default:
 		s.Abandon()

@@ -122,12 +122,15 @@ func finishNow(o operation, pending *int64) Code {
 		}
 		r = &Request{op: o}
 	} else {
-		r = &Request{op: o}
+		r = takeRequestOf(o)
 		code = r.wait(0, nil, 0)
 	}
-	if code == Interrupted {
+	switch {
+	case code == 0:
+		giveRequest(r)
+	case code == Interrupted:
 		*pending = reqs.add(r)
-	} else if code != 0 && r.busy() {
+	case r.busy():
 		r.ownership.Store(freed)
 		*pending = reqs.add(r)
 	}

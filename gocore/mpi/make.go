@@ -31,8 +31,11 @@ func Make(begin Begin, made, pending *int64) (code Code) {
 	if o.Advance() {
 		code = CodeOf(o.Err())
 	} else {
-		r := &Request{op: o}
-		if code = r.wait(0, nil, 0); code == Interrupted {
+		r := takeRequestOf(o)
+		switch code = r.wait(0, nil, 0); code {
+		case 0:
+			giveRequest(r)
+		case Interrupted:
 			*pending = reqs.add(r)
 		}
 	}

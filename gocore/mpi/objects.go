@@ -218,10 +218,20 @@ func (c *Comm) longObjects(h *Heads, s, r *Side) (start starts, e *errs.Error) {
 
 // name returns the name of the call.
 func (h *Heads) name() string {
-	if h.Reduce != 0 {
+	switch kind := coll.Kind(h.Kind); {
+	case h.Reduce != 0:
 		return "allreduce"
+	case kind == coll.KindBcast:
+		return "bcast"
+	case kind == coll.KindGather:
+		return "gather"
+	case kind == coll.KindScatter:
+		return "scatter"
+	case kind == coll.KindAllgather:
+		return "allgather"
+	default:
+		return strings.ToLower(kind.String())
 	}
-	return strings.ToLower(coll.Kind(h.Kind).String())
 }
 
 // call returns the call, which all its steps have in common.

@@ -30,9 +30,16 @@ func takeRequest() *Request { return spareRequests.Get().(*Request) }
 
 // giveRequest keeps a request that has completed for the next takeRequest.
 func giveRequest(r *Request) {
-	r.ch, r.buf, r.null, r.mode, r.why = nil, p2p.Buf{}, false, 0, engine.Reason{}
+	r.ch, r.op, r.buf, r.null, r.mode, r.why = nil, nil, p2p.Buf{}, false, 0, engine.Reason{}
 	r.blocking, r.taken = false, false
 	spareRequests.Put(r)
+}
+
+// takeRequestOf returns a request of an operation.
+func takeRequestOf(o operation) *Request {
+	r := takeRequest()
+	r.op = o
+	return r
 }
 
 // borrowRequest is getRequest for a thread that is counted in waiters.
