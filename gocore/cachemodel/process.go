@@ -111,6 +111,7 @@ func (p *process) call(a *coll.Args) {
 	}
 	p.wait(d.Advance)
 	p.must(d.Err())
+	d.Release()
 }
 
 func (p *process) must(e *errs.Error) {

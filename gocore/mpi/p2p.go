@@ -149,9 +149,13 @@ func Sendrecv(comm int64, s [5]int64, r [5]int64, st *Status, pending *int64) (c
 	if e != nil {
 		return CodeOf(e)
 	}
-	both := &Request{op: j}
-	code = both.wait(0, st, 0)
-	if code == Interrupted {
+	both := takeRequestOf(j)
+	switch code = both.wait(0, st, 0); code {
+	case 0:
+		giveRequest(j.recv)
+		giveRequest(j.send)
+		giveRequest(both)
+	case Interrupted:
 		*pending = reqs.add(both)
 	}
 	return code
@@ -213,7 +217,7 @@ func Isendrecv(comm int64, s [5]int64, r [5]int64) (req int64, code Code) {
 
 // launchJoined starts both, or neither.
 func launchJoined(comm int64, s [5]int64, r [5]int64) (*joined, *errs.Error) {
-	j := &joined{recv: new(Request), send: new(Request)}
+	j := &joined{recv: takeRequest(), send: takeRequest()}
 	if e := j.recv.prepare(KindRecv, comm, r[0], r[1], r[2], int(r[3]), int(r[4])); e != nil {
 		return nil, e
 	}

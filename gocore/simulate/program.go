@@ -236,6 +236,7 @@ func (r *rank) call(a *coll.Args, blocking bool) {
 		if d := r.coll.SingleCopyOp(a); d != nil {
 			r.until(d.Advance, d.Check)
 			r.end(d.Err())
+			d.Release()
 			return
 		}
 	}
