@@ -726,16 +726,23 @@ func (p *P2P) substitute(r *Request) bool {
 	if p.byID[r.token] != r {
 		return false // the receiver has the data, or has asked for it
 	}
-	s := &Request{q: r.q, src: r.src, tag: r.tag, gen: r.gen, buf: r.buf, token: r.token, region: r.region, flat: r.flat, given: true}
-	s.world.Store(r.world.Load())
+	s := r.successor()
 	if s.region == nil && s.flat == nil && r.head.Flags&flagsInPlace == 0 {
 		if err := s.pack(r.buf.Bytes()); err != nil {
 			return false
 		}
 	}
-	r.region = nil
 	p.byID[r.token] = s
 	return true
+}
+
+// successor returns a request that serves the receiver of an announced send in place of r, which its caller may use again. It takes
+// the region over.
+func (r *Request) successor() *Request {
+	s := &Request{q: r.q, src: r.src, tag: r.tag, gen: r.gen, buf: r.buf, token: r.token, region: r.region, flat: r.flat, given: true}
+	s.world.Store(r.world.Load())
+	r.region = nil
+	return s
 }
 
 // forgetGivenUp drops the substitutes of sends to a process that has ended.
@@ -941,8 +948,15 @@ func (p *P2P) reset(gen uint32) {
 	p.mu.RUnlock()
 	p.tokens.Lock()
 	for t, r := range p.byID {
-		if r.unpublish(); r.region == nil {
+		r.unpublish()
+		if p.eng.Gone(r.Peer()) {
+			r.withdraw()
+		}
+		switch {
+		case r.region == nil:
 			delete(p.byID, t)
+		case !r.given:
+			p.byID[t] = r.successor()
 		}
 		p.redirect(r)
 		if !r.Done() {

@@ -426,3 +426,43 @@ func TestRegionsOfSendsThatAreGivenUp(t *testing.T) {
 		})
 	})
 }
+
+// A reset ends a long send, whose receiver goes on reading its data. The request is used again: what the receiver says when it
+// has read the data ends nothing.
+func TestRequestOfASendThatWasReset(t *testing.T) {
+	reading, reset := make(chan struct{}), make(chan struct{})
+	ranktest.RunNet(t, 2, fabric.Caps{OneSided: true, Keys: true}, func(r *ranktest.Rank) {
+		c := r.P2P.Open(0, r.Rank, r.World)
+		other := 1 - r.Rank
+		long := make([]byte, 1<<20)
+		var q p2p.Request
+		if r.Rank == 1 {
+			r.Net.Stop(0, true)
+			c.Recv(&q, bytesBuf(long), 0, 1)
+			r.Until(func() bool { return r.Net.Held(0) > 0 }, nil)
+			r.P2P.Reset(2)
+			close(reading)
+			<-reset
+			r.Net.Stop(0, false)
+			wait(r, c, &q)
+			var s p2p.Request
+			c.Send(&s, p2p.Standard, bytesBuf([]byte("later")), other, 2) // behind what the read has sent
+			wait(r, c, &s)
+			return
+		}
+		c.Send(&q, p2p.Standard, bytesBuf(long), other, 1)
+		<-reading
+		r.P2P.Reset(2)
+		close(reset)
+		require.True(t, q.Done())
+		require.Equal(t, errs.Pending, q.Status().Err.Class)
+		c.Recv(&q, bytesBuf(make([]byte, 8)), other, 3)
+		var last p2p.Request
+		c.Recv(&last, bytesBuf(make([]byte, 8)), other, 2)
+		wait(r, c, &last)
+		assert.False(t, q.Done(), "nothing has been sent to it")
+		assert.True(t, c.Cancel(&q))
+		all, _ := r.Net.Regions(0)
+		assert.Zero(t, all, "the receiver has read the data")
+	})
+}
