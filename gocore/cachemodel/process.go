@@ -100,7 +100,10 @@ func (p *process) caller() func(k int) {
 // call makes a collective call as package mpi does.
 func (p *process) call(a *coll.Args) {
 	if s := p.coll.BoardOp(a); s != nil {
-		p.wait(s.Advance)
+		if !s.Advance() {
+			_ = s.Awaited()
+			p.wait(s.Advance)
+		}
 		p.must(s.Err())
 		s.Release()
 		return

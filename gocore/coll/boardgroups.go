@@ -72,9 +72,10 @@ func (c *Comm) DivideBoard(size int) {
 		results: groupSlots{slots[most : most+n], unsafe.Add(data, most*job.BoardSlots*bytes), bytes}}
 }
 
-// divides reports whether collective a is one in groups. All ranks decide alike.
+// divides reports whether collective a is one in groups. All ranks decide alike. Operands of two bytes are accumulated in wider numbers, and
+// the result is rounded once: not in groups, whose results would be rounded first.
 func (c *Comm) divides(a *Args) bool {
-	return c.board.groups != nil && a.Kind == KindAllreduce && a.Objects == nil && c.need(a) <= c.board.bytes
+	return c.board.groups != nil && a.Kind == KindAllreduce && a.Objects == nil && c.need(a) <= c.board.bytes && !a.Elem.IsHalf()
 }
 
 // of returns the group of a rank.
@@ -214,6 +215,23 @@ func (s *BoardOp) standIn() {
 			r.Ring()
 		}
 	}
+}
+
+// awaitedInGroups is Awaited: ranks wait for their leader, that for its group's ranks, and then for the other leaders.
+func (s *BoardOp) awaitedInGroups() int {
+	g, me := s.c.board.groups, s.c.Rank
+	own := g.of(me)
+	first, end := g.ranks(own, s.c.Size)
+	switch {
+	case me != first:
+		return first
+	case s.members < end-first-1:
+		return first + 1 + s.members
+	}
+	if leader, _ := g.ranks((own+max(s.at, 1))%len(g.operands.slots), s.c.Size); leader != me {
+		return leader
+	}
+	return s.c.after(0)
 }
 
 // ringGroup wakes the ranks of this rank's group.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"testing"
 	"unsafe"
 
@@ -117,6 +118,20 @@ func TestBoardGroupsReproducible(t *testing.T) {
 	})
 }
 
+// Sums of numbers of two bytes are rounded once. In groups 1 + 7/640 would be rounded to 1 + 1/128, and the result to 1 + 4/128.
+func TestBoardGroupsRoundOnce(t *testing.T) {
+	h := dtype.ByName("BFLOAT16_T")
+	inGroups(t, []int{24}, func(r *ranktest.Rank, c *coll.Comm) {
+		in, out := []uint16{0x3acd}, []uint16{0} // 1/640, or nearly
+		if r.Rank == 0 {
+			in[0] = 0x3f80 // 1
+		}
+		buf := func(v []uint16) p2p.Buf { return p2p.Buf{Addr: unsafe.Pointer(&v[0]), Count: 1, Type: h} }
+		require.Nil(r.T, onBoard(r, c, allreduce(buf(in), buf(out), op.Sum)))
+		require.Equal(r.T, uint16(0x3f85), out[0]) // 1 + 5/128, the nearest number to 1 + 4.6/128
+	})
+}
+
 // One rank makes another call, by its kind, its size, or only by its exact size. All ranks end, and say which. The calls after that would
 // not match either.
 func TestBoardGroupsMismatch(t *testing.T) {
@@ -204,4 +219,36 @@ func TestBoardGroupsEnd(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A rank that waits knows for whom: by what it has found without a look at the slots of others, and by a look.
+func TestBoardGroupsAwaited(t *testing.T) {
+	const late = 9
+	var looked sync.WaitGroup
+	looked.Add(11 - 1)
+	inGroups(t, []int{11}, func(r *ranktest.Rank, c *coll.Comm) {
+		v, out := []int64{1}, []int64{0}
+		a := allreduce(longs(v), longs(out), op.Sum)
+		if r.Rank == late {
+			looked.Wait()
+			require.Nil(r.T, onBoard(r, c, a))
+			return
+		}
+		s := c.BoardOp(&a)
+		next := func() int {
+			switch r.Rank {
+			case 0:
+				return 8
+			case 8:
+				return late
+			}
+			return r.Rank / 8 * 8
+		}()
+		r.Until(func() bool { return s.Advance() || s.Pending() == late && s.Awaited() == next }, nil)
+		require.Equal(r.T, late, s.Pending())
+		looked.Done()
+		r.Until(s.Advance, s.Check)
+		require.Nil(r.T, s.Err())
+		require.Equal(r.T, int64(r.Size), out[0])
+	})
 }

@@ -282,10 +282,19 @@ func (s *BoardOp) ring() {
 // Err returns the error of a completed collective.
 func (s *BoardOp) Err() *errs.Error { return s.err }
 
-// Pending returns the rank of the communicator that the collective waits for.
+// Awaited returns the rank of the communicator that the collective waits for next, as far as Advance has found. It looks at nothing that other
+// ranks write, so that a call can say what it waits for before each wait.
+func (s *BoardOp) Awaited() int {
+	if s.grouped {
+		return s.awaitedInGroups()
+	}
+	return s.c.after(min(s.at, s.c.Size-2))
+}
+
+// Pending is Awaited that looks at other ranks' slots, if that is needed to find a rank that has not come.
 func (s *BoardOp) Pending() int {
 	if !s.grouped {
-		return s.c.after(min(s.at, s.c.Size-2))
+		return s.Awaited()
 	}
 	for i := range s.c.Size - 1 {
 		if r := s.c.after(i); !s.c.board.filled(r, s.seq) {

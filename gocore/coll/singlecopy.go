@@ -318,6 +318,9 @@ func (d *SingleCopyOp) refuse(number func() uint32) func() bool {
 // Err returns the error of a completed collective.
 func (d *SingleCopyOp) Err() *errs.Error { return d.err }
 
+// Awaited is Pending.
+func (d *SingleCopyOp) Awaited() int { return d.Pending() }
+
 // Pending returns the rank of the communicator that the collective waits for.
 func (d *SingleCopyOp) Pending() int { return min(d.at, d.c.Size-1) }
 

@@ -145,6 +145,9 @@ const (
 	familyPair
 )
 
+// IsHalf reports whether k is a floating-point number of two bytes.
+func (k Kind) IsHalf() bool { return k == Float16 || k == BFloat16 }
+
 func (k Kind) family() family {
 	switch {
 	case k >= Int16 && k <= Uint64:

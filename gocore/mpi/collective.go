@@ -179,6 +179,7 @@ type reusable interface {
 	Advance() bool
 	Abandon()
 	Err() *errs.Error
+	Awaited() int
 	Pending() int
 	Release()
 }
@@ -200,7 +201,7 @@ func (c *Comm) run(s reusable, name func() string, advance func() bool, check fu
 		return code
 	}
 	var why engine.Reason
-	c.describe(&why, name(), s.Pending())
+	c.describe(&why, name(), s.Awaited())
 	switch err := proc.eng.Wait(&why, advance, check); err {
 	case nil:
 		code = CodeOf(s.Err())
@@ -210,6 +211,7 @@ func (c *Comm) run(s reusable, name func() string, advance func() bool, check fu
 		if e := ready(); e != nil {
 			return CodeOf(e)
 		}
+		why.Peer = c.group.ranks[s.Pending()] // a long wait is worth a look
 		*pending = reqs.add(&Request{op: asOperation(), why: why})
 		return Interrupted
 	default:
