@@ -54,7 +54,7 @@ type Request struct {
 	gen       uint32        // the generation in which it was dropped
 
 	known atomic.Bool // see spareRequests
-	taken bool        // it has completed and left the table
+	spare bool        // likewise
 }
 
 // Values of Request.ownership. The operation of a request that is no longer owned may
@@ -175,8 +175,8 @@ func (r *Request) finish(h int64, st *Status) Code {
 	}
 	if r.persistent {
 		r.deactivate()
-	} else if h != 0 && r.leaveTable(h) {
-		r.taken = true
+	} else if h != 0 && r.leaveTable(h) && r.unshared() {
+		r.spare = true
 	}
 	return code
 }

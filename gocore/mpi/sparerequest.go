@@ -19,8 +19,9 @@ import (
 //
 //   - known: a thread has got it from the table, other than for a wait. That is noted under the table's lock. Such a request is
 //     never used again.
-//   - waiters: threads that are in Wait, WaitEach, Await or Test, and so may have got any request from the table. One that finds the request
-//     taken out of the table, and itself the only one, is the only one that has it, and no other one can get it.
+//   - waiters: threads that are in Wait, WaitEach, Await or Test, and so may have got any request from the table. One that has taken a
+//     request out of the table, and then finds itself the only one, is the only one that has it, and no other one can get it. It notes
+//     that in spare, which another thread neither reads nor writes then: one that also finishes the request takes nothing.
 var (
 	spareRequests = sync.Pool{New: func() any { return new(Request) }}
 	waiters       atomic.Int32
@@ -31,7 +32,7 @@ func takeRequest() *Request { return spareRequests.Get().(*Request) }
 // giveRequest keeps a request that has completed for the next takeRequest.
 func giveRequest(r *Request) {
 	r.ch, r.op, r.buf, r.null, r.mode, r.why = nil, nil, p2p.Buf{}, false, 0, engine.Reason{}
-	r.blocking, r.taken = false, false
+	r.blocking, r.spare = false, false
 	spareRequests.Put(r)
 }
 
@@ -45,9 +46,14 @@ func takeRequestOf(o operation) *Request {
 // borrowRequest is getRequest for a thread that is counted in waiters.
 func borrowRequest(h int64) (*Request, *errs.Error) { return ownedRequest(reqs.borrow(h)) }
 
-// giveBack gives a borrowed request to spareRequests, if it has completed and left the table, and no other thread has it.
+// unshared reports whether only this thread has a message's request, which it has taken out of the table.
+func (r *Request) unshared() bool {
+	return r.op == nil && !r.null && waiters.Load() == 1 && !r.known.Load()
+}
+
+// giveBack gives a borrowed request to spareRequests, if that may have it.
 func giveBack(r *Request) {
-	if waiters.Load() == 1 && r.taken && r.op == nil && !r.null && !r.known.Load() { // in this order: taken is another one's, if there are more
+	if r.spare {
 		giveRequest(r)
 	}
 }

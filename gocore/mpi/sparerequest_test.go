@@ -88,7 +88,7 @@ func TestThreadsCompleteTheSameRequests(t *testing.T) {
 			}
 		}()
 	}
-	for range 2 {
+	for _, finish := range []func(h int64, st *Status) (bool, Code){Test, Test, testsome} {
 		others.Add(1)
 		go func() {
 			defer others.Done()
@@ -96,7 +96,7 @@ func TestThreadsCompleteTheSameRequests(t *testing.T) {
 				for i := range shared {
 					var st Status
 					h := shared[i].Load()
-					complete, code := Test(h, &st)
+					complete, code := finish(h, &st)
 					if !stale(code) && complete && h != 0 {
 						assert.Equal(t, Status{Source: 0, Tag: int32(100 + i), Bytes: 4}, st)
 					}
@@ -107,4 +107,15 @@ func TestThreadsCompleteTheSameRequests(t *testing.T) {
 	owners.Wait()
 	stop.Store(true)
 	others.Wait()
+}
+
+// testsome is Test by Testsome.
+func testsome(h int64, st *Status) (complete bool, code Code) {
+	var sts [1]Status
+	var indices, codes [1]int32
+	n, code := Testsome([]int64{h}, indices[:], sts[:], codes[:])
+	if n == 1 {
+		*st, code = sts[0], Code(codes[0])
+	}
+	return n == 1, code
 }
