@@ -1,6 +1,10 @@
 package p2p
 
-import "gormapy/gocore/fabric"
+import (
+	"sync"
+
+	"gormapy/gocore/fabric"
+)
 
 // message is an unexpected message: it arrived before its receive was posted.
 type message struct {
@@ -10,6 +14,28 @@ type message struct {
 
 	prev, next    *message // in the order of arrival, among all
 	before, after *message // the same, in its chain
+}
+
+// spareMessages are messages that have been received, for the next unexpected ones: memory that Go's collector has not collected yet
+// would be in no cache.
+var spareMessages = sync.Pool{New: func() any { return new(message) }}
+
+// newMessage returns an unexpected message, with a copy of its payload.
+func newMessage(src int, h *fabric.Header, payload []byte) *message {
+	m := spareMessages.Get().(*message)
+	m.world, m.header, m.payload = src, *h, append(m.payload[:0], payload...)
+	return m
+}
+
+// received gives back a message that has left its list and been received, if all of it was in it: nothing has it any more.
+func (m *message) received() {
+	if m.header.Kind != fabric.KindEager {
+		return
+	}
+	if cap(m.payload) > EagerLimit {
+		m.payload = nil
+	}
+	spareMessages.Put(m)
 }
 
 // arrivedList has the unexpected messages of a queue in the order of arrival, and in chains by source and tag, so that a receive

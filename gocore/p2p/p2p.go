@@ -372,6 +372,7 @@ func (c *Channel) receive(r *Request, b Buf, source, tag int, whole bool) {
 		c.q.arrived.remove(m)
 		c.q.mu.Unlock()
 		c.p.take(r, m.world, &m.header, m.payload)
+		m.received()
 		return
 	}
 	c.q.posted.add(r)
@@ -401,11 +402,7 @@ func (p *P2P) onMessage(src int, h *fabric.Header, payload []byte) {
 		p.drop(src, h, len(payload))
 		return
 	}
-	m := &message{world: src, header: *h}
-	if len(payload) > 0 {
-		m.payload = append([]byte(nil), payload...)
-	}
-	q.arrived.add(m)
+	q.arrived.add(newMessage(src, h, payload))
 	q.mu.Unlock()
 }
 
