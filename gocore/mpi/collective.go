@@ -208,7 +208,8 @@ func (c *Comm) run(s reusable, name func() string, advance func() bool, check fu
 		s.Release()
 		return code
 	case engine.ErrInterrupted:
-		if e := ready(); e != nil {
+		if e := ready(); e != nil { // others may read what this rank has published
+			s.Abandon()
 			return CodeOf(e)
 		}
 		why.Peer = c.group.ranks[s.Pending()] // a long wait is worth a look

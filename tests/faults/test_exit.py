@@ -30,6 +30,11 @@ def test_explicit_finalize(mpirun):
     mpirun(2, program.explicit_finalize)
 
 
+@pytest.mark.shm("by messages the data is sent, or kept by the sender")
+def test_a_broadcast_that_finalize_ends_gives_no_data_of_later(mpirun):
+    mpirun(2, program.finalize_while_a_thread_broadcasts)
+
+
 def test_no_initialisation_at_import(mpirun):
     mpirun(
         2,

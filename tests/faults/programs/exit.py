@@ -1,9 +1,10 @@
 """The programs of test_exit.py."""
 
+import threading
 import time
 
 import numpy as np
-from rankside import rank, world
+from rankside import await_flag, error_of, raise_flag, rank, world
 
 from gormapy import MPI
 
@@ -47,3 +48,31 @@ def explicit_finalize():
         assert "finalized" in str(error).lower(), error
     else:
         raise AssertionError("a barrier after Finalize")
+
+
+def finalize_while_a_thread_broadcasts():
+    # Rank 0's data is published, and nobody has read it yet.
+    data = np.zeros(50_000, int)
+    world.Bcast(data)
+    world.Barrier()
+    if rank == 0:
+        data[:] = 1
+        errors = []
+        broadcasts = threading.Thread(target=lambda: errors.append(error_of(lambda: world.Bcast(data))))
+        broadcasts.start()
+        time.sleep(0.01)  # in the first slice of its wait
+        MPI.Finalize()
+        broadcasts.join()
+        assert "finalized" in str(errors[0]), errors
+        data[:] = 2
+        raise_flag("changed")
+        await_flag("read")
+    else:
+        await_flag("changed")
+        try:
+            world.Bcast(data)
+        except MPI.Exception:
+            pass
+        else:
+            assert (data == 1).all(), data
+        raise_flag("read")
