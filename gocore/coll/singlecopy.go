@@ -318,6 +318,9 @@ func (d *SingleCopyOp) refuse(number func() uint32) func() bool {
 // Err returns the error of a completed collective.
 func (d *SingleCopyOp) Err() *errs.Error { return d.err }
 
+// Lent is Op.Lent. Single copies are no reason: what they read is retracted.
+func (d *SingleCopyOp) Lent() bool { return d.msg != nil && d.msg.Lent() }
+
 // Awaited is Pending.
 func (d *SingleCopyOp) Awaited() int { return d.Pending() }
 

@@ -114,6 +114,9 @@ type singleCopyOp struct {
 	c *Comm
 }
 
+// Busy reports whether peers may still use memory of an operation that was given up.
+func (o singleCopyOp) Busy() bool { return o.Lent() }
+
 func (o singleCopyOp) describe(why *engine.Reason) { o.c.describe(why, o.Kind.String(), o.Pending()) }
 
 func (o boardOp) describe(why *engine.Reason) { o.c.describe(why, o.Name(), o.Pending()) }
@@ -195,30 +198,31 @@ func (c *Comm) runCopies(d *coll.SingleCopyOp, pending *int64) Code {
 }
 
 func (c *Comm) run(s reusable, name func() string, advance func() bool, check func() error, asOperation func() operation, pending *int64) (code Code) {
-	if s.Advance() {
-		code = CodeOf(s.Err())
-		s.Release()
-		return code
-	}
-	var why engine.Reason
-	c.describe(&why, name(), s.Awaited())
-	switch err := proc.eng.Wait(&why, advance, check); err {
-	case nil:
-		code = CodeOf(s.Err())
-		s.Release()
-		return code
-	case engine.ErrInterrupted:
-		if e := ready(); e != nil { // others may read what this rank has published
-			s.Abandon()
-			return CodeOf(e)
+	var err error
+	if !s.Advance() {
+		var why engine.Reason
+		c.describe(&why, name(), s.Awaited())
+		if err = proc.eng.Wait(&why, advance, check); err == engine.ErrInterrupted {
+			e := ready()
+			if e == nil {
+				why.Peer = c.group.ranks[s.Pending()] // a long wait is worth a look
+				*pending = reqs.add(&Request{op: asOperation(), why: why})
+				return Interrupted
+			}
+			err = e
 		}
-		why.Peer = c.group.ranks[s.Pending()] // a long wait is worth a look
-		*pending = reqs.add(&Request{op: asOperation(), why: why})
-		return Interrupted
-	default:
-		s.Abandon()
-		return codeOfErr(err)
 	}
+	if err != nil {
+		s.Abandon() // others may read what this rank has published
+		code = codeOfErr(err)
+	} else {
+		code = CodeOf(s.Err())
+		s.Release()
+	}
+	if code != 0 {
+		outlive(&Request{op: asOperation()}, pending)
+	}
+	return code
 }
 
 func (c *Comm) checkRoot(root int) *errs.Error {

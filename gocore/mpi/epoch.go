@@ -125,16 +125,23 @@ func finishNow(o operation, pending *int64) Code {
 		r = takeRequestOf(o)
 		code = r.wait(0, nil, 0)
 	}
-	switch {
-	case code == 0:
+	switch code {
+	case 0:
 		giveRequest(r)
-	case code == Interrupted:
+	case Interrupted:
 		*pending = reqs.add(r)
-	case r.busy():
+	default:
+		outlive(r, pending)
+	}
+	return code
+}
+
+// outlive keeps the request of a call that has failed, if others still use its memory: until that is over.
+func outlive(r *Request, pending *int64) {
+	if r.busy() {
 		r.ownership.Store(freed)
 		*pending = reqs.add(r)
 	}
-	return code
 }
 
 // Fence is MPI_Win_fence; like Blocking.

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import subprocess
 import sys
 
@@ -72,6 +73,15 @@ def test_a_network_that_may_still_write(mpirun, call):
     if why_not("ofi"):
         pytest.skip(f"no libfabric here: {why_not('ofi')}")
     mpirun(2, program.a_network_that_may_still_write, call, env={"GORMAPY_FABRIC": "ofi"})
+
+
+@pytest.mark.shm("a peer reads memory")
+@pytest.mark.parametrize("call", program.keys_of("SENDS_TO_A_STOPPED_PEER"))
+def test_a_collective_that_fails_while_a_peer_may_read(mpirun, call):
+    """By messages: the memory stays until the peer, which is stopped, has read it, or the collective reset."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("two ranks that share a core do not use messages for a long allreduce")
+    mpirun(2, program.a_collective_that_fails_while_a_peer_may_read, call)
 
 
 def test_receive_in_a_cycle(ranks):

@@ -1,9 +1,11 @@
 """The programs of test_memory_kept.py."""
 
+import contextlib
 import gc
 import mmap
 import os
 import signal
+import threading
 import time
 import weakref
 
@@ -265,6 +267,42 @@ def a_network_that_may_still_write(call):
             request.Wait()
         except MPI.Exception as e:
             print(e)
+
+
+SENDS_TO_A_STOPPED_PEER = {
+    "Allreduce": lambda comm, array: comm.Allreduce(array, mapped()),
+    "Scan": lambda comm, array: comm.Scan(array, mapped()),
+}
+
+
+def a_collective_that_fails_while_a_peer_may_read(call):
+    comm = world.Dup()
+    SENDS_TO_A_STOPPED_PEER[call](comm, mapped())
+    if rank == 0:
+        other = world.recv()
+        time.sleep(0.3)  # until the other rank waits in the collective
+        os.kill(other, signal.SIGSTOP)
+        revokes = threading.Timer(0.3, comm.Revoke)
+        array = mapped(1)
+        alive = weakref.ref(array)
+        revokes.start()
+        with fails(MPI.ERR_REVOKED):
+            SENDS_TO_A_STOPPED_PEER[call](comm, array)
+        revokes.join()
+        del array
+        gc.collect()
+        kept = fast.kept(), alive() is not None
+        os.kill(other, signal.SIGCONT)
+        reset()  # a peer that finds the communicator revoked does not receive what was sent before
+        nothing_is_kept()
+        gc.collect()
+        assert alive() is None
+        assert kept[0] and kept[1], kept
+    else:
+        world.send(os.getpid(), 0)
+        with contextlib.suppress(MPI.Exception):
+            SENDS_TO_A_STOPPED_PEER[call](comm, mapped(2))
+        reset()
 
 
 def receive_in_a_cycle():
