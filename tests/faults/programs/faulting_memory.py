@@ -221,6 +221,7 @@ def collective(name, bad, root, part, page):
     counts["tried"] += 1
     # Exscan gives rank 0 nothing.
     noticed = not (name in ("Exscan", "Iexscan") and victim == 0 and bad == "recv")
+    uniform(name)(world, *arguments, root)  # whose operation the next call uses again
     with memory.faulting(page, rank == victim):
         # Some algorithms have the others read the memory, and then they tell the victim.
         failed = attempt(lambda: uniform(name)(world, *arguments, root), must_fail=rank == victim and noticed)
