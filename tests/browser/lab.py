@@ -263,10 +263,14 @@ class Notebook:
         before = self.path.stat().st_mtime_ns
         self.page.keyboard.press("Control+s")
         end = time.monotonic() + PATIENCE
-        while self.path.stat().st_mtime_ns == before:
+        while True:
+            if self.path.stat().st_mtime_ns != before:
+                try:
+                    return nbformat.read(self.path, as_version=4)
+                except nbformat.reader.NotJSONError:
+                    pass  # it is being written
             assert time.monotonic() < end, "the notebook was not saved"
             self.page.wait_for_timeout(100)
-        return nbformat.read(self.path, as_version=4)
 
     def picture(self, name, number=None):
         """Take a screenshot, with a cell in sight."""
