@@ -101,7 +101,7 @@ func (p *process) caller() func(k int) {
 func (p *process) call(a *coll.Args) {
 	if s := p.coll.BoardOp(a); s != nil {
 		if !s.Advance() {
-			_ = s.Awaited()
+			_ = s.Awaited() // for the record of the wait: it must not cost a transfer
 			p.wait(s.Advance)
 		}
 		p.must(s.Err())

@@ -118,11 +118,11 @@ func (s *BoardOp) advanceGroups() bool {
 			}
 		}
 		if !g.operands.filled(own, s.seq) {
-			if s.reduceGroup(own); s.err != nil {
-				s.c.ringOthers() // they look for the cause
+			s.reduceGroup(own)
+			s.c.ringOthers() // if calls differ, they look for the cause
+			if s.err != nil {
 				return true
 			}
-			s.c.ringOthers()
 		}
 		for ; s.at < len(g.operands.slots); s.at++ {
 			if !g.operands.filled((own+s.at)%len(g.operands.slots), s.seq) {

@@ -197,6 +197,7 @@ func (c *Comm) runCopies(d *coll.SingleCopyOp, pending *int64) Code {
 	return c.run(d, d.Kind.String, d.AdvanceFunc, d.CheckFunc, func() operation { return singleCopyOp{d, c} }, pending)
 }
 
+// run runs s, by its functions that allocate nothing. asOperation makes it the operation of a request, if the call ends before it does.
 func (c *Comm) run(s reusable, name func() string, advance func() bool, check func() error, asOperation func() operation, pending *int64) (code Code) {
 	var err error
 	if !s.Advance() {
@@ -205,7 +206,7 @@ func (c *Comm) run(s reusable, name func() string, advance func() bool, check fu
 		if err = proc.eng.Wait(&why, advance, check); err == engine.ErrInterrupted {
 			e := ready()
 			if e == nil {
-				why.Peer = c.group.ranks[s.Pending()] // a long wait is worth a look
+				why.Peer = c.group.ranks[s.Pending()] // which looks at all ranks: only after a slice of waiting
 				*pending = reqs.add(&Request{op: asOperation(), why: why})
 				return Interrupted
 			}

@@ -40,7 +40,7 @@ func waitFor(h int64, st *Status) Code {
 
 // WaitEach waits for all requests, then finishes them, one after the other, and stores their codes. *done counts those that have a code. It
 // returns 0 once all have, else Interrupted. As long as one is under way it finishes none: a signal handler may ask for each of them.
-func WaitEach(hs []int64, codes []int32, done *int32) (code Code) {
+func WaitEach(hs []int64, codes []int32, done *int32) Code {
 	waiters.Add(1)
 	defer waiters.Add(-1)
 	if await(hs[*done:]) == Interrupted {

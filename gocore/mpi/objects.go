@@ -216,7 +216,7 @@ func (c *Comm) longObjects(h *Heads, s, r *Side) (start starts, e *errs.Error) {
 	return start, e
 }
 
-// name returns the name of the call.
+// name returns the name of the call. That of a call by the board needs no memory.
 func (h *Heads) name() string {
 	switch kind := coll.Kind(h.Kind); {
 	case h.Reduce != 0:
