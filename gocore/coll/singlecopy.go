@@ -73,6 +73,7 @@ type SingleCopyOp struct {
 	taken      uint32      // how many numbers have been taken
 	exposes    [2]exposure // this rank's memory that the others read
 	nexposes   int
+	keptBytes  int // how many bytes of what this rank keeps have been copied
 
 	reduced          reduction
 	mine             uint64 // see pair
@@ -470,9 +471,11 @@ func (d *SingleCopyOp) read(k *uint32, needed func(r int) bool) func() bool {
 			if r == d.c.Rank || !needed(r) {
 				continue
 			}
-			if !b.filled(r, *k) {
-				d.awaited = needed
-				return false
+			for !b.filled(r, *k) {
+				if !d.keepPiece() {
+					d.awaited = needed
+					return false
+				}
 			}
 			if d.err = b.compare(&d.Call, r, *k, true); d.err != nil {
 				d.memoryErr = b.gaveUp(r, *k)
@@ -587,18 +590,50 @@ func (d *SingleCopyOp) schedule() []func() bool {
 
 func (d *SingleCopyOp) isRoot() bool { return d.c.Rank == d.Root }
 
-// keep copies what this rank keeps of its own data. It comes behind leave: the others need not wait for that.
+// keep copies the rest of what this rank keeps of its own data. It comes behind leave: the others need not wait for that.
 func (d *SingleCopyOp) keep() {
+	switch to, from := d.kept(); {
+	case to.Addr == nil:
+	case d.keptBytes == 0:
+		copyLocal(to, from)
+	default:
+		n := min(to.Bytes(), from.Bytes()) - d.keptBytes
+		fabric.Copy(unsafe.Add(to.Addr, d.keptBytes), unsafe.Add(from.Addr, d.keptBytes), n)
+	}
+}
+
+// pieceKept is how many bytes keepPiece copies: few enough that the ranks for which this one waits are not kept waiting themselves.
+const pieceKept = 64 << 10
+
+// keepPiece copies a piece of what this rank keeps, while it waits for others, and reports whether there was one. What is not
+// contiguous is left to keep, as is what is not worth it.
+func (d *SingleCopyOp) keepPiece() bool {
+	to, from := d.kept()
+	if to.Addr == nil {
+		return false
+	}
+	n := min(to.Bytes(), from.Bytes()) - d.keptBytes
+	if n < pieceKept || !to.Type.Dense() || !from.Type.Dense() {
+		return false
+	}
+	fabric.Copy(unsafe.Add(to.Addr, d.keptBytes), unsafe.Add(from.Addr, d.keptBytes), pieceKept)
+	d.keptBytes += pieceKept
+	return true
+}
+
+// kept returns what this rank keeps of its own data, and where from: nothing in place.
+func (d *SingleCopyOp) kept() (to, from p2p.Buf) {
 	me := d.c.Rank
 	switch {
-	case d.SendInPlace || d.RecvInPlace:
+	case d.SendInPlace || d.RecvInPlace || d.Kind.Rooted() && !d.isRoot():
 	case d.Kind == KindScatter:
-		copyLocal(d.Recv, part(d.Send, me))
+		return d.Recv, part(d.Send, me)
 	case d.Kind == KindAlltoall:
-		copyLocal(part(d.Recv, me), part(d.Send, me))
-	default:
-		copyLocal(part(d.Recv, me), d.Send)
+		return part(d.Recv, me), part(d.Send, me)
+	case d.Kind == KindAllgather || d.Kind == KindGather:
+		return part(d.Recv, me), d.Send
 	}
+	return to, from
 }
 
 // parts returns where this rank's data of an allgather or an alltoall is.

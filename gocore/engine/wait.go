@@ -26,6 +26,8 @@ type Reason struct {
 	// SleepAtOnce makes the wait sleep at once where ranks share cores, because other
 	// ranks have to run first and polling would only take the processor from them.
 	SleepAtOnce bool
+	// Copying makes the wait yield the processor for longer before it sleeps, since other ranks copy long data meanwhile.
+	Copying bool
 	// Until, if not 0, is the time (by job.Now's clock) from which done returns true
 	// in any case. The wait does not sleep longer.
 	Until int64
@@ -43,9 +45,10 @@ const (
 	// than a peer on the same core needs to run and answer, but so short that it
 	// costs little in a long wait.
 	yieldFor = 50 * time.Microsecond
-	// yieldLong is the same where every rank can have a core: as long as a peer may
-	// take to copy a long message. A thread that sleeps is woken late, and often on
-	// the core of the thread that wakes it.
+	// yieldLong is the same where every rank can have a core, or peers are known to copy:
+	// as long as a peer may take to copy a long message. A thread that sleeps is woken late,
+	// and often on the core of the thread that wakes it. But while it yields, its core
+	// counts as busy, and ranks that compute may be left together on another one.
 	yieldLong = time.Millisecond
 	// contendedGap is how long four yields, and polls that find nothing, take if another process
 	// runs on the core meanwhile. If that happens twice within contendedFor, the core is taken for shared as
@@ -125,6 +128,9 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 		limit = yieldShared
 	}
 	start := now()
+	if why.Copying && !contended {
+		limit = int64(yieldLong)
+	}
 	if e.spin > 0 && !resumed && !contended {
 		limit = int64(yieldLong)
 		e.spread(start)

@@ -189,19 +189,20 @@ type reusable interface {
 
 // runOnBoard runs a collective until it is complete or has been interrupted.
 func (c *Comm) runOnBoard(s *coll.BoardOp, pending *int64) Code {
-	return c.run(s, s.Name, s.AdvanceFunc, s.CheckFunc, func() operation { return boardOp{s, c} }, pending)
+	return c.run(s, s.Name, s.AdvanceFunc, s.CheckFunc, func() operation { return boardOp{s, c} }, false, pending)
 }
 
 // runCopies is runOnBoard for a collective by single copies.
 func (c *Comm) runCopies(d *coll.SingleCopyOp, pending *int64) Code {
-	return c.run(d, d.Kind.String, d.AdvanceFunc, d.CheckFunc, func() operation { return singleCopyOp{d, c} }, pending)
+	return c.run(d, d.Kind.String, d.AdvanceFunc, d.CheckFunc, func() operation { return singleCopyOp{d, c} }, true, pending)
 }
 
 // run runs s, by its functions that allocate nothing. asOperation makes it the operation of a request, if the call ends before it does.
-func (c *Comm) run(s reusable, name func() string, advance func() bool, check func() error, asOperation func() operation, pending *int64) (code Code) {
+// copying is set if ranks wait for others that copy.
+func (c *Comm) run(s reusable, name func() string, advance func() bool, check func() error, asOperation func() operation, copying bool, pending *int64) (code Code) {
 	var err error
 	if !s.Advance() {
-		var why engine.Reason
+		why := engine.Reason{Copying: copying}
 		c.describe(&why, name(), s.Awaited())
 		if err = proc.eng.Wait(&why, advance, check); err == engine.ErrInterrupted {
 			e := ready()
