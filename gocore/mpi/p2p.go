@@ -1,6 +1,8 @@
 package mpi
 
 import (
+	"sync"
+
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/job"
@@ -155,6 +157,8 @@ func Sendrecv(comm int64, s [5]int64, r [5]int64, st *Status, pending *int64) (c
 		giveRequest(j.recv)
 		giveRequest(j.send)
 		giveRequest(both)
+		*j = joined{}
+		spareJoined.Put(j)
 	case Interrupted:
 		*pending = reqs.add(both)
 	}
@@ -168,6 +172,9 @@ type joined struct {
 	recv, send *Request
 	gaveUp     bool
 }
+
+// spareJoined has those of calls that are over.
+var spareJoined = sync.Pool{New: func() any { return new(joined) }}
 
 func (j *joined) Advance() bool {
 	if !j.gaveUp && j.send.op == nil && !j.send.null && j.send.Done() && j.send.Request.Status().Err != nil {
@@ -217,7 +224,8 @@ func Isendrecv(comm int64, s [5]int64, r [5]int64) (req int64, code Code) {
 
 // launchJoined starts both, or neither.
 func launchJoined(comm int64, s [5]int64, r [5]int64) (*joined, *errs.Error) {
-	j := &joined{recv: takeRequest(), send: takeRequest()}
+	j := spareJoined.Get().(*joined)
+	j.recv, j.send = takeRequest(), takeRequest()
 	if e := j.recv.prepare(KindRecv, comm, r[0], r[1], r[2], int(r[3]), int(r[4])); e != nil {
 		return nil, e
 	}

@@ -143,7 +143,11 @@ func (r *Request) explain(why *engine.Reason, call job.Call) {
 		}
 	}
 	why.Peer, why.Tag, why.Ctx = r.Peer(), r.Tag(), uint64(r.ch.Ctx)
+	why.Copying = r.buf.Bytes() >= longMessage
 }
+
+// longMessage is from how many bytes on other ranks take noticeable time to copy a message.
+const longMessage = 64 << 10
 
 // enter is reason for a request that several threads may wait for; each calls leave.
 func (r *Request) enter(call job.Call) *engine.Reason {

@@ -42,6 +42,81 @@ static PyObject *comm_recv(HOT) {
   return none_or(code);
 }
 
+/* The arguments of a sendrecv: what is sent, what is received, and status. */
+typedef struct {
+  spec s, r;
+  int64_t dest, send_tag, source, recv_tag;
+  PyObject *status;
+} exchange;
+
+/* Reads them. Returns -1 for what Python has to read; it holds no buffer then. */
+static int read_exchange(PyObject *const *args, Py_ssize_t n, PyObject *kwnames, exchange *x) {
+  static const char *const names[] = {"sendbuf", "dest", "sendtag", "recvbuf", "source", "recvtag", "status", NULL};
+  PyObject *a[7];
+  x->send_tag = 0, x->source = GM_ANY_SOURCE, x->recv_tag = GM_ANY_TAG;
+  if (match_args(names, 2, args, n, kwnames, a) < 0 || parse_small_int(a[1], &x->dest) < 0 ||
+      parse_small_int(a[2], &x->send_tag) < 0 || !a[3] || parse_small_int(a[4], &x->source) < 0 ||
+      parse_small_int(a[5], &x->recv_tag) < 0 || (a[6] && a[6] != Py_None && !PyObject_TypeCheck(a[6], StatusType)) ||
+      parse_spec(a[0], 0, &x->s) < 0)
+    return -1;
+  if (parse_spec(a[3], 1, &x->r) < 0) {
+    PyBuffer_Release(&x->s.view);
+    return -1;
+  }
+  x->status = a[6] == Py_None ? NULL : a[6];
+  return 0;
+}
+
+/* Both halves as Go takes them. */
+#define SENT(x) \
+  (int64_t[]) { (int64_t)(intptr_t)(x).s.view.buf, (x).s.count, (x).s.type, (x).dest, (x).send_tag }
+#define RECEIVED(x) \
+  (int64_t[]) { (int64_t)(intptr_t)(x).r.view.buf, (x).r.count, (x).r.type, (x).source, (x).recv_tag }
+
+static PyObject *comm_sendrecv(HOT) {
+  exchange x;
+  int64_t pending = 0, h = comm_handle(self);
+  int code;
+  gm_status st;
+  if (!h || read_exchange(args, n, kwnames, &x) < 0) FALL_BACK(CALL_SENDRECV);
+  NOTE_COMM(h, x.dest, x.send_tag, x.s.count * x.s.size);
+  BLOCKING(code, pending, &st, gm_sendrecv(h, SENT(x), RECEIVED(x), &st, &pending));
+  if (x.status && code != RAISED) ((StatusObject *)x.status)->st = st;
+  release_spec(code, pending, &x.s);
+  release_spec(code, pending, &x.r);
+  return none_or(code);
+}
+
+static PyObject *comm_sendrecv_replace(HOT) {
+  static const char *const names[] = {"buf", "dest", "sendtag", "source", "recvtag", "status", NULL};
+  PyObject *a[6];
+  exchange x = {.source = GM_ANY_SOURCE, .recv_tag = GM_ANY_TAG};
+  int64_t pending = 0, h = comm_handle(self);
+  int code;
+  gm_status st;
+  if (!h || match_args(names, 2, args, n, kwnames, a) < 0 || parse_small_int(a[1], &x.dest) < 0 ||
+      parse_small_int(a[2], &x.send_tag) < 0 || parse_small_int(a[3], &x.source) < 0 ||
+      parse_small_int(a[4], &x.recv_tag) < 0 || (a[5] && a[5] != Py_None && !PyObject_TypeCheck(a[5], StatusType)) ||
+      parse_spec(a[0], 1, &x.r) < 0)
+    FALL_BACK(CALL_SENDRECV_REPLACE);
+  Py_ssize_t bytes = x.r.count * x.r.size;
+  PyObject *copy = PyBytes_FromStringAndSize(NULL, bytes);
+  int faulted = copy && program_copy(PyBytes_AS_STRING(copy), x.r.view.buf, bytes);
+  x.s = x.r;
+  if (!copy || faulted || PyObject_GetBuffer(copy, &x.s.view, PyBUF_SIMPLE) < 0) {
+    PyBuffer_Release(&x.r.view);
+    Py_XDECREF(copy);
+    return faulted ? raise_code(gm_faulted(guard_address())) : NULL;
+  }
+  Py_DECREF(copy); /* the view has it */
+  NOTE_COMM(h, x.dest, x.send_tag, bytes);
+  BLOCKING(code, pending, &st, gm_sendrecv(h, SENT(x), RECEIVED(x), &st, &pending));
+  if (a[5] && a[5] != Py_None && code != RAISED) ((StatusObject *)a[5])->st = st;
+  release_spec(code, pending, &x.s);
+  release_spec(code, pending, &x.r);
+  return none_or(code);
+}
+
 static PyObject *start_p2p(HOT, int which, int kind) {
   static const char *const send_names[] = {"buf", "dest", "tag", NULL}, *const recv_names[] = {"buf", "source", "tag",
                                                                                                NULL};
@@ -88,9 +163,16 @@ TRACED(comm_recv, CALL_RECV)
 TRACED(comm_isend, CALL_ISEND)
 TRACED(comm_irecv, CALL_IRECV)
 TRACED(comm_barrier, CALL_BARRIER)
-PyMethodDef comm_methods[] = {HOT_METHOD("Send", traced_comm_send, "($self, buf, dest, tag=0)"),
-                              HOT_METHOD("Recv", traced_comm_recv, "($self, buf, source=-1, tag=-1, status=None)"),
-                              HOT_METHOD("Isend", traced_comm_isend, "($self, buf, dest, tag=0)"),
-                              HOT_METHOD("Irecv", traced_comm_irecv, "($self, buf, source=-1, tag=-1)"),
-                              HOT_METHOD("Barrier", traced_comm_barrier, "($self)"),
-                              {0}};
+TRACED(comm_sendrecv, CALL_SENDRECV)
+TRACED(comm_sendrecv_replace, CALL_SENDRECV_REPLACE)
+PyMethodDef comm_methods[] = {
+    HOT_METHOD("Send", traced_comm_send, "($self, buf, dest, tag=0)"),
+    HOT_METHOD("Recv", traced_comm_recv, "($self, buf, source=-1, tag=-1, status=None)"),
+    HOT_METHOD("Isend", traced_comm_isend, "($self, buf, dest, tag=0)"),
+    HOT_METHOD("Irecv", traced_comm_irecv, "($self, buf, source=-1, tag=-1)"),
+    HOT_METHOD("Sendrecv", traced_comm_sendrecv,
+               "($self, sendbuf, dest, sendtag=0, recvbuf=None, source=-1, recvtag=-1, status=None)"),
+    HOT_METHOD("Sendrecv_replace", traced_comm_sendrecv_replace,
+               "($self, buf, dest, sendtag=0, source=-1, recvtag=-1, status=None)"),
+    HOT_METHOD("Barrier", traced_comm_barrier, "($self)"),
+    {0}};

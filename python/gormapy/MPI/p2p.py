@@ -52,6 +52,7 @@ class PointToPoint:
         address, count, datatype, holder = message(buf, False, source)
         finish(_p2p(fast.RECV, self._h, address, count, datatype._h, source, tag, holder), status)
 
+    @hot
     def Sendrecv(
         self,
         sendbuf: BufSpec,
@@ -69,6 +70,7 @@ class PointToPoint:
         recv = (r_address, r_count, r_type._h, source, recvtag)
         fast.sendrecv(self._h, *send, *recv, status, (s_holder, r_holder))
 
+    @hot
     def Sendrecv_replace(
         self,
         buf: BufSpec,
