@@ -11,6 +11,7 @@ import numpy as np
 from .channel import channel
 from .collectives import collectives, collectives_allocated, collectives_changing
 from .contention import contention
+from .everyday import everyday_collectives, everyday_files, everyday_local, everyday_messages, everyday_windows
 from .idle import idle
 from .label import label
 from .notified import notified
@@ -277,6 +278,11 @@ LOOPS = {
         collectives,
         collectives_changing,
         collectives_allocated,
+        everyday_messages,
+        everyday_collectives,
+        everyday_windows,
+        everyday_local,
+        everyday_files,
         objects,
         creation,
         alive,
