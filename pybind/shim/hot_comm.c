@@ -5,7 +5,7 @@
 #include "trace.h"
 #include "_cgo_export.h"
 
-static PyObject *comm_send(HOT) {
+static PyObject *send_in_mode(HOT, int which, int kind) {
   static const char *const names[] = {"buf", "dest", "tag", NULL};
   PyObject *a[3];
   spec s;
@@ -13,14 +13,17 @@ static PyObject *comm_send(HOT) {
   int code;
   gm_status st;
   if (!h || match_args(names, 2, args, n, kwnames, a) < 0 || parse_small_int(a[1], &dest) < 0 ||
-      parse_small_int(a[2], &tag) < 0 || parse_spec(a[0], 0, &s) < 0)
-    FALL_BACK(CALL_SEND);
+      parse_small_int(a[2], &tag) < 0 || parse_message(a[0], 0, &s) < 0)
+    FALL_BACK(which);
   NOTE_COMM(h, dest, tag, s.count * s.size);
   BLOCKING(code, pending, &st,
-           gm_blocking(GM_SEND, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, dest, tag, &st, &pending));
+           gm_blocking(kind, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, dest, tag, &st, &pending));
   release_spec(code, pending, &s);
   return none_or(code);
 }
+
+static PyObject *comm_send(HOT) { return send_in_mode(self, args, n, kwnames, CALL_SEND, GM_SEND); }
+static PyObject *comm_ssend(HOT) { return send_in_mode(self, args, n, kwnames, CALL_SSEND, GM_SSEND); }
 
 static PyObject *comm_recv(HOT) {
   static const char *const names[] = {"buf", "source", "tag", "status", NULL};
@@ -31,7 +34,7 @@ static PyObject *comm_recv(HOT) {
   gm_status st;
   if (!h || match_args(names, 1, args, n, kwnames, a) < 0 || parse_small_int(a[1], &source) < 0 ||
       parse_small_int(a[2], &tag) < 0 || (a[3] && a[3] != Py_None && !PyObject_TypeCheck(a[3], StatusType)) ||
-      parse_spec(a[0], 1, &s) < 0)
+      parse_message(a[0], 1, &s) < 0)
     FALL_BACK(CALL_RECV);
   NOTE_COMM(h, source, tag, 0);
   BLOCKING(code, pending, &st,
@@ -57,9 +60,9 @@ static int read_exchange(PyObject *const *args, Py_ssize_t n, PyObject *kwnames,
   if (match_args(names, 2, args, n, kwnames, a) < 0 || parse_small_int(a[1], &x->dest) < 0 ||
       parse_small_int(a[2], &x->send_tag) < 0 || !a[3] || parse_small_int(a[4], &x->source) < 0 ||
       parse_small_int(a[5], &x->recv_tag) < 0 || (a[6] && a[6] != Py_None && !PyObject_TypeCheck(a[6], StatusType)) ||
-      parse_spec(a[0], 0, &x->s) < 0)
+      parse_message(a[0], 0, &x->s) < 0)
     return -1;
-  if (parse_spec(a[3], 1, &x->r) < 0) {
+  if (parse_message(a[3], 1, &x->r) < 0) {
     PyBuffer_Release(&x->s.view);
     return -1;
   }
@@ -125,7 +128,8 @@ static PyObject *start_p2p(HOT, int which, int kind) {
   int64_t peer = GM_ANY_SOURCE, tag = kind == GM_RECV ? GM_ANY_TAG : 0, req = 0, h = comm_handle(self);
   if (!h || !request_class ||
       match_args(kind == GM_RECV ? recv_names : send_names, kind == GM_RECV ? 1 : 2, args, n, kwnames, a) < 0 ||
-      parse_small_int(a[1], &peer) < 0 || parse_small_int(a[2], &tag) < 0 || parse_spec(a[0], kind == GM_RECV, &s) < 0)
+      parse_small_int(a[1], &peer) < 0 || parse_small_int(a[2], &tag) < 0 ||
+      parse_message(a[0], kind == GM_RECV, &s) < 0)
     FALL_BACK(which);
   int code;
   NOTE_COMM(h, peer, tag, s.count * s.size);
@@ -146,6 +150,7 @@ static PyObject *start_p2p(HOT, int which, int kind) {
 }
 
 static PyObject *comm_isend(HOT) { return start_p2p(self, args, n, kwnames, CALL_ISEND, GM_SEND); }
+static PyObject *comm_issend(HOT) { return start_p2p(self, args, n, kwnames, CALL_ISSEND, GM_SSEND); }
 static PyObject *comm_irecv(HOT) { return start_p2p(self, args, n, kwnames, CALL_IRECV, GM_RECV); }
 
 static PyObject *comm_barrier(HOT) {
@@ -160,7 +165,9 @@ static PyObject *comm_barrier(HOT) {
 
 TRACED(comm_send, CALL_SEND)
 TRACED(comm_recv, CALL_RECV)
+TRACED(comm_ssend, CALL_SSEND)
 TRACED(comm_isend, CALL_ISEND)
+TRACED(comm_issend, CALL_ISSEND)
 TRACED(comm_irecv, CALL_IRECV)
 TRACED(comm_barrier, CALL_BARRIER)
 TRACED(comm_sendrecv, CALL_SENDRECV)
@@ -169,6 +176,8 @@ PyMethodDef comm_methods[] = {
     HOT_METHOD("Send", traced_comm_send, "($self, buf, dest, tag=0)"),
     HOT_METHOD("Recv", traced_comm_recv, "($self, buf, source=-1, tag=-1, status=None)"),
     HOT_METHOD("Isend", traced_comm_isend, "($self, buf, dest, tag=0)"),
+    HOT_METHOD("Ssend", traced_comm_ssend, "($self, buf, dest, tag=0)"),
+    HOT_METHOD("Issend", traced_comm_issend, "($self, buf, dest, tag=0)"),
     HOT_METHOD("Irecv", traced_comm_irecv, "($self, buf, source=-1, tag=-1)"),
     HOT_METHOD("Sendrecv", traced_comm_sendrecv,
                "($self, sendbuf, dest, sendtag=0, recvbuf=None, source=-1, recvtag=-1, status=None)"),

@@ -44,7 +44,11 @@ void datatype_shaped(DatatypeObject *t) {
 
 int datatype_communicates(const DatatypeObject *t) {
   if (!t->dense || t->h <= 0) return 0;
-  if (!t->shape.word) return 1; /* a predefined one */
+  return !t->shape.word /* a predefined one */ || datatype_is_committed(t);
+}
+
+int datatype_is_committed(const DatatypeObject *t) {
+  if (t->h <= 0 || !t->shape.word) return 0;
   uint64_t word = __atomic_load_n(word_of(&t->shape), __ATOMIC_SEQ_CST);
   return names(word, t->h) && (word & WORD_COMMITTED);
 }

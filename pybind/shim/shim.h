@@ -195,6 +195,7 @@ typedef struct {
    anything else, which the Python parser sees to (call_fallback), or with an exception
    that a signal handler has raised meanwhile. */
 int parse_spec(PyObject *o, int writable, spec *s);
+int parse_message(PyObject *o, int writable, spec *s); /* likewise; the items may have gaps */
 
 /* watch tells the callable that raw_watch(from, callable) has set of an object of from bytes or more that is about to
    be communicated. Returns -1 with an exception, such as a signal handler's. */
@@ -230,6 +231,7 @@ extern PyObject *datatype_class;
 void datatype_copy(DatatypeObject *t, const DatatypeObject *other);
 void datatype_shaped(DatatypeObject *t);
 int datatype_communicates(const DatatypeObject *t); /* dense, committed, and not freed by another object either */
+int datatype_is_committed(const DatatypeObject *t); /* a derived one, dense or not, likewise */
 void datatype_forget(DatatypeObject *t);
 
 /* registry.c: dictionaries of Python. is_registered reports whether any of them up to the last one has something of a
@@ -279,6 +281,8 @@ enum {
   CALL_FENCE,
   CALL_SEND,
   CALL_RECV,
+  CALL_SSEND,
+  CALL_ISSEND,
   CALL_SENDRECV,
   CALL_SENDRECV_REPLACE,
   CALL_ISEND,

@@ -1,5 +1,6 @@
 /* Buffers of the hot methods: a specification (an object, or a list with a datatype and maybe a count) read
-   as address, count and datatype. It takes what is dense and contiguous, and leaves the rest to Python.
+   as address, count and datatype. It takes what is dense and contiguous, of messages also what lies apart in a contiguous
+   buffer, and leaves the rest to Python.
 
    Python tells it, when MPI is imported, which datatype a format character stands for, and who watches
    large objects that are communicated. */
@@ -52,8 +53,10 @@ int watch(PyObject *o, Py_ssize_t n) {
   return r ? 0 : -1;
 }
 
-/* A buffer b with a datatype t and a count c, or NULL. */
-static int parse_items(PyObject *b, PyObject *t, PyObject *c, int writable, spec *s) {
+/* A buffer b with a datatype t and a count c, or NULL. apart: the items may have gaps; who says how many there are vouches for
+   them, as in Python. */
+static int parse_items(PyObject *b, PyObject *t, PyObject *c, int writable, int apart, spec *s) {
+  int fits = 0;
   if (b == Py_None || !PyObject_CheckBuffer(b)) return -1;
   /* NumPy takes its time to spell out a format: only where it is needed. */
   int flags = PyBUF_ANY_CONTIGUOUS | (t ? 0 : PyBUF_FORMAT) | (writable ? PyBUF_WRITABLE : 0);
@@ -63,7 +66,11 @@ static int parse_items(PyObject *b, PyObject *t, PyObject *c, int writable, spec
   }
   if (t) {
     DatatypeObject *d = (DatatypeObject *)t;
-    if (d->shape.size <= 0 || !datatype_communicates(d)) goto unusual;
+    if (d->shape.size <= 0) goto unusual;
+    if (!datatype_communicates(d)) {
+      if (!apart || !c || !datatype_is_committed(d)) goto unusual;
+      fits = 1;
+    }
     s->type = d->h;
     s->size = d->shape.size;
   } else {
@@ -71,7 +78,7 @@ static int parse_items(PyObject *b, PyObject *t, PyObject *c, int writable, spec
     s->size = s->view.itemsize;
   }
   if (c) {
-    if (!PyLong_Check(c) || parse_int(c, &s->count) < 0 || s->count < 0 || s->count > s->view.len / s->size)
+    if (!PyLong_Check(c) || parse_int(c, &s->count) < 0 || s->count < 0 || (!fits && s->count > s->view.len / s->size))
       goto unusual;
   } else {
     s->count = s->view.len / s->size;
@@ -84,8 +91,8 @@ unusual:
   return -1;
 }
 
-int parse_spec(PyObject *o, int writable, spec *s) {
-  if (!PyList_CheckExact(o) && !PyTuple_CheckExact(o)) return parse_items(o, NULL, NULL, writable, s);
+static int parse(PyObject *o, int writable, int apart, spec *s) {
+  if (!PyList_CheckExact(o) && !PyTuple_CheckExact(o)) return parse_items(o, NULL, NULL, writable, apart, s);
   Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
   if (n < 2 || n > 3) return -1;
   PyObject *b = PySequence_Fast_GET_ITEM(o, 0), *t = PySequence_Fast_GET_ITEM(o, n - 1);
@@ -93,7 +100,10 @@ int parse_spec(PyObject *o, int writable, spec *s) {
   if ((PyObject *)Py_TYPE(t) != datatype_class && !PyObject_TypeCheck(t, DatatypeType)) return -1;
   /* A list may change when the buffer is asked for, which may run Python. */
   Py_INCREF(b), Py_INCREF(t), Py_XINCREF(c);
-  int rc = parse_items(b, t, c, writable, s);
+  int rc = parse_items(b, t, c, writable, apart, s);
   Py_DECREF(b), Py_DECREF(t), Py_XDECREF(c);
   return rc;
 }
+
+int parse_spec(PyObject *o, int writable, spec *s) { return parse(o, writable, 0, s); }
+int parse_message(PyObject *o, int writable, spec *s) { return parse(o, writable, 1, s); }

@@ -208,6 +208,7 @@ class PointToPoint:
         """Send a message in buffered mode: copy it and return."""
         self._send(fast.BSEND, buf, dest, tag)
 
+    @hot
     def Ssend(self, buf: BufSpec, dest: int, tag: int = 0) -> None:
         """Send a message in synchronous mode, and return when its receive has begun."""
         self._send(fast.SSEND, buf, dest, tag)
@@ -220,6 +221,7 @@ class PointToPoint:
         """Start to send a message in buffered mode."""
         return self._isend(fast.BSEND, buf, dest, tag)
 
+    @hot
     def Issend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request:
         """Start to send a message in synchronous mode."""
         return self._isend(fast.SSEND, buf, dest, tag)
