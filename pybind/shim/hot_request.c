@@ -6,21 +6,35 @@
 #include "trace.h"
 #include "_cgo_export.h"
 
-/* A new Request that keeps the buffer acquired, if there is one. */
-PyObject *new_request(int64_t h, spec *s) {
-  PyTypeObject *type = (PyTypeObject *)request_class;
-  HolderObject *holder = s ? allocate(HolderType) : NULL;
-  RequestObject *r = holder || !s ? allocate(type) : NULL;
-  if (!r) {
-    Py_XDECREF((PyObject *)holder);
-    return NULL; /* out of memory; the buffer stays acquired */
-  }
-  if (s) holder->view = s->view;
-  r->h = h;
-  r->buf = (PyObject *)holder;
-  keep_sweep();
-  return (PyObject *)r;
+static PyObject *holder_of(spec *s) {
+  HolderObject *holder = allocate(HolderType);
+  if (holder) holder->view = s->view;
+  return (PyObject *)holder;
 }
+
+/* What keeps the buffers of one or two specs acquired. */
+static PyObject *holder_of_both(spec *s, spec *r) {
+  if (!s || !r) return holder_of(s ? s : r);
+  PyObject *first = holder_of(s), *second = holder_of(r),
+           *both = first && second ? PyTuple_Pack(2, first, second) : NULL;
+  if (both) {
+    Py_DECREF(first);
+    Py_DECREF(second);
+  }
+  return both;
+}
+
+PyObject *new_request_of(int64_t h, spec *s, spec *r) {
+  PyObject *memory = s || r ? holder_of_both(s, r) : NULL;
+  RequestObject *request = memory || !(s || r) ? allocate((PyTypeObject *)request_class) : NULL;
+  if (!request) return NULL; /* out of memory; the buffers stay acquired */
+  request->h = h;
+  request->buf = memory;
+  keep_sweep();
+  return (PyObject *)request;
+}
+
+PyObject *new_request(int64_t h, spec *s) { return new_request_of(h, s, NULL); }
 
 void finish_request(RequestObject *r, int64_t h, int code) {
   if (r->h != h || (r->kind & REQUEST_PERSISTENT) || may_complete(code)) return;

@@ -258,6 +258,9 @@ extern PyObject *intracomm_class;
 /* hot_request.c. A new Request that keeps the buffer of s acquired. */
 PyObject *new_request(int64_t h, spec *s);
 
+/* Likewise of two; NULL: there is none. */
+PyObject *new_request_of(int64_t h, spec *s, spec *r);
+
 /* Ends a request, with a code: one that is not persistent has no handle and no
    memory any more. Only if its handle is still h. */
 void finish_request(RequestObject *r, int64_t h, int code);
@@ -288,6 +291,15 @@ enum {
   CALL_ISEND,
   CALL_IRECV,
   CALL_BARRIER,
+  CALL_IBARRIER,
+  CALL_IBCAST,
+  CALL_IGATHER,
+  CALL_ISCATTER,
+  CALL_IALLGATHER,
+  CALL_IALLTOALL,
+  CALL_IREDUCE,
+  CALL_IALLREDUCE,
+  CALL_IREDUCE_SCATTER_BLOCK,
   CALL_WAIT,
   CALL_TEST,
   CALL_START,

@@ -335,14 +335,17 @@ class Collectives:
     # Nonblocking
     # -----------
 
+    @hot
     def Ibarrier(self) -> Request:
         """Start to wait for all ranks."""
         return barrier(Nonblocking, self)
 
+    @hot
     def Ibcast(self, buf: BufSpec, root: int = 0) -> Request:
         """Start to copy the data of one rank to all others."""
         return bcast(Nonblocking, self, buf, root)
 
+    @hot
     def Igather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB | None, root: int = 0) -> Request:
         """Start to gather the blocks of all ranks at one rank."""
         return gather(Nonblocking, self, sendbuf, recvbuf, root)
@@ -351,6 +354,7 @@ class Collectives:
         """Start to gather different amounts of data of all ranks at one rank."""
         return gatherv(Nonblocking, self, sendbuf, recvbuf, root)
 
+    @hot
     def Iscatter(self, sendbuf: BufSpecB | None, recvbuf: BufSpec | InPlace, root: int = 0) -> Request:
         """Start to scatter the blocks of one rank to all ranks."""
         return scatter(Nonblocking, self, sendbuf, recvbuf, root)
@@ -359,6 +363,7 @@ class Collectives:
         """Start to scatter different amounts of data of one rank to all ranks."""
         return scatterv(Nonblocking, self, sendbuf, recvbuf, root)
 
+    @hot
     def Iallgather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB) -> Request:
         """Start to gather the blocks of all ranks at all ranks."""
         return allgather(Nonblocking, self, sendbuf, recvbuf)
@@ -367,6 +372,7 @@ class Collectives:
         """Start to gather different amounts of data of all ranks at all ranks."""
         return allgatherv(Nonblocking, self, sendbuf, recvbuf)
 
+    @hot
     def Ialltoall(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpecB) -> Request:
         """Start to exchange blocks among all ranks."""
         return alltoall(Nonblocking, self, sendbuf, recvbuf)
@@ -379,14 +385,17 @@ class Collectives:
         """Start to exchange data of different amounts and datatypes among all ranks."""
         return alltoallw(Nonblocking, self, sendbuf, recvbuf)
 
+    @hot
     def Ireduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec | None, op: Op = SUM, root: int = 0) -> Request:
         """Start to combine the operands of all ranks at one rank."""
         return reduce(Nonblocking, self, sendbuf, recvbuf, op, root)
 
+    @hot
     def Iallreduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> Request:
         """Start to combine the operands of all ranks at all ranks."""
         return allreduce(Nonblocking, self, sendbuf, recvbuf, op)
 
+    @hot
     def Ireduce_scatter_block(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpec | BufSpecB, op: Op = SUM) -> Request:
         """Start to combine the blocks of all ranks, and to give each rank one of the result."""
         return reduce_scatter_block(Nonblocking, self, sendbuf, recvbuf, op)
