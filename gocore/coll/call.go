@@ -30,6 +30,8 @@ const (
 	KindAllgatherv
 	KindAlltoallv
 	KindIbarrier
+	KindNeighborAllgather
+	KindNeighborAlltoall
 	KindComm   // a call that makes or frees a communicator or a window
 	KindGiveUp // not a collective: this rank can't take part in the one with this number
 	KindEnded  // not a collective: this rank has ended
@@ -38,6 +40,7 @@ const (
 
 var kindNames = [kinds]string{"Barrier", "Bcast", "Gather", "Scatter", "Allgather", "Alltoall", "Reduce", "Allreduce",
 	"Reduce_scatter_block", "Scan", "Exscan", "Gatherv", "Scatterv", "Allgatherv", "Alltoallv", "Ibarrier",
+	"Neighbor_allgather", "Neighbor_alltoall",
 	"a call that makes or frees a communicator or a window", "no collective", "no collective any more"}
 
 func (k Kind) String() string {

@@ -28,6 +28,7 @@ type Comm struct {
 	met     bool        // its ranks have met to free it
 	faults  faults
 
+	neighbors  atomic.Pointer[neighbors]
 	partitions partitionSpace
 	groups     lazyChannel // of Create_group
 	meetings   lazyChannel // of Create_intercomm

@@ -373,6 +373,8 @@ var (
 	_ = same[C.GM_ALLGATHERV-coll.KindAllgatherv]
 	_ = same[C.GM_ALLTOALLV-coll.KindAlltoallv]
 	_ = same[C.GM_IBARRIER-coll.KindIbarrier]
+	_ = same[C.GM_NEIGHBOR_ALLGATHER-coll.KindNeighborAllgather]
+	_ = same[C.GM_NEIGHBOR_ALLTOALL-coll.KindNeighborAlltoall]
 )
 
 // Datatypes.

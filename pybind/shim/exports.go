@@ -206,6 +206,36 @@ func gm_coll_blocking(kind i32, comm, saddr, scount, stype, raddr, rcount, rtype
 	return i32(mpi.CollBlocking(int(kind), int64(comm), int64(saddr), int64(scount), int64(stype), int64(raddr), int64(rcount), int64(rtype), int64(oph), int(root), long(pending)))
 }
 
+//export gm_set_neighbors
+func gm_set_neighbors(comm i64, in *C.int64_t, nin i64, out *C.int64_t, nout i64, order *C.int64_t, norder i64) i32 {
+	return i32(mpi.SetNeighbors(int64(comm), unsafe.Slice(long(in), int(nin)), unsafe.Slice(long(out), int(nout)),
+		unsafe.Slice(long(order), int(norder))))
+}
+
+func part(o C.gm_operand) mpi.Operand {
+	return mpi.Operand{Addr: int64(o.addr), Count: int64(o.count), Type: int64(o.datatype)}
+}
+func partsAt(p *C.gm_operand, n i64) []mpi.Operand {
+	return unsafe.Slice((*mpi.Operand)(unsafe.Pointer(p)), int(n))
+}
+
+//export gm_neighbor
+func gm_neighbor(kind i32, comm i64, s, r C.gm_operand, nonblocking i32, req *C.int64_t) i32 {
+	return i32(mpi.Neighbor(int(kind), int64(comm), part(s), part(r), nonblocking != 0, long(req)))
+}
+
+//export gm_neighbor_parts
+func gm_neighbor_parts(kind i32, comm i64, s *C.gm_operand, ns i64, r *C.gm_operand, nr i64, nonblocking i32, req *C.int64_t) i32 {
+	return i32(mpi.NeighborParts(int(kind), int64(comm), partsAt(s, ns), partsAt(r, nr), nonblocking != 0, long(req)))
+}
+
+//export gm_neighbor_init
+func gm_neighbor_init(kind i32, comm i64, s *C.gm_operand, ns i64, r *C.gm_operand, nr i64, req *C.int64_t) i32 {
+	h, code := mpi.NeighborInit(int(kind), int64(comm), partsAt(s, ns), partsAt(r, nr))
+	*req = C.int64_t(h)
+	return i32(code)
+}
+
 //export gm_make_type
 func gm_make_type(recipe, n i64, shape *C.gm_type_shape) i64 {
 	return i64(mpi.MakeType(int64(recipe), int64(n), (*mpi.TypeShape)(unsafe.Pointer(shape))))

@@ -58,11 +58,10 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_fast", "The cal
 
 /* The calls and numbers of the module; Python's kinds of calls are these. */
 static PyMethodDef *const raw_tables[] = {
-    end_methods,         raw_process_methods, raw_request_methods,  raw_request_list_methods,
-    raw_message_methods, raw_object_methods,  raw_datatype_methods, raw_group_methods,
-    raw_coll_methods,    raw_comm_methods,    raw_win_methods,      raw_file_methods,
-    raw_memory_methods,  array_methods,       check_methods,        watch_methods,
-    pending_methods,     checked_methods,     check_site_methods};
+    end_methods,        raw_process_methods,  raw_request_methods, raw_request_list_methods, raw_message_methods,
+    raw_object_methods, raw_datatype_methods, raw_group_methods,   raw_coll_methods,         raw_neighbor_methods,
+    raw_comm_methods,   raw_win_methods,      raw_file_methods,    raw_memory_methods,       array_methods,
+    check_methods,      watch_methods,        pending_methods,     checked_methods,          check_site_methods};
 
 static const struct {
   const char *name;
@@ -95,6 +94,8 @@ static const struct {
     {"ALLGATHERV", GM_ALLGATHERV},
     {"ALLTOALLV", GM_ALLTOALLV},
     {"IBARRIER", GM_IBARRIER},
+    {"NEIGHBOR_ALLGATHER", GM_NEIGHBOR_ALLGATHER},
+    {"NEIGHBOR_ALLTOALL", GM_NEIGHBOR_ALLTOALL},
     {"TYPE_DUP", GM_TYPE_DUP},
     {"TYPE_CONTIGUOUS", GM_TYPE_CONTIGUOUS},
     {"TYPE_VECTOR", GM_TYPE_VECTOR},

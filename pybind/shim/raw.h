@@ -17,8 +17,8 @@ extern PyMethodDef raw_process_methods[], raw_request_methods[], raw_request_lis
 extern PyMethodDef raw_object_methods[], raw_datatype_methods[], raw_group_methods[];
 
 PyObject *raw_put_notify(ARGS); /* hot_win.c */
-extern PyMethodDef raw_coll_methods[], raw_comm_methods[], raw_win_methods[], raw_file_methods[], raw_memory_methods[],
-    array_methods[];
+extern PyMethodDef raw_coll_methods[], raw_neighbor_methods[], raw_comm_methods[], raw_win_methods[],
+    raw_file_methods[], raw_memory_methods[], array_methods[];
 
 /* raw.c: arguments. Each returns -1 or NULL with an exception where they are not what they should be. */
 

@@ -23,7 +23,9 @@ typedef struct {
 typedef struct {
   PyObject_HEAD
   int64_t h, known;
-  gm_comm_shape shape; /* of the handle known */
+  gm_comm_shape shape;         /* of the handle known */
+  int64_t placed;              /* the handle whose edges Go knows; see raw_neighbor.c */
+  int64_t indegree, outdegree; /* of that */
 } CommObject;
 
 typedef struct {

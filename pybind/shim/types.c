@@ -4,7 +4,10 @@
 #include "_cgo_export.h"
 
 static PyMemberDef handle_members[] = {{"_h", T_LONGLONG, offsetof(HandleObject, h), 0, "handle"}, {0}};
-static PyMemberDef comm_members[] = {{"_h", T_LONGLONG, offsetof(CommObject, h), 0, "handle"}, {0}};
+static PyMemberDef comm_members[] = {
+    {"_h", T_LONGLONG, offsetof(CommObject, h), 0, "handle"},
+    {"_placed", T_LONGLONG, offsetof(CommObject, placed), 0, "handle with known edges"},
+    {0}};
 static PyMemberDef win_members[] = {{"_h", T_LONGLONG, offsetof(WinObject, h), 0, "handle"}, {0}};
 static PyMemberDef request_members[] = {{"_h", T_LONGLONG, offsetof(RequestObject, h), 0, "handle"},
                                         {"_buf", T_OBJECT, offsetof(RequestObject, buf), 0, "what is kept alive"},

@@ -13,6 +13,10 @@ def test_neighbors_on_a_grid(ranks, n):
     )
 
 
+def test_neighbors_by_unusual_buffers(ranks, n):
+    ranks(n, program.neighbors_by_unusual_buffers)
+
+
 def test_graphs(ranks, n):
     ranks(
         n,

@@ -32,6 +32,8 @@ class Blocking:
         if step is not None:
             step()
 
+    neighbor = staticmethod(fast.neighbor_blocking)
+
 
 class Nonblocking:
     """Nonblocking calls of the core: they return the request of the operation."""
@@ -47,6 +49,10 @@ class Nonblocking:
         if step is not None:
             step.begin()
         return Request._started(fast.collv(*args), step)
+
+    @staticmethod
+    def neighbor(*args):
+        return Request._started(fast.neighbor_parts(*args))
 
 
 class Persistent:
@@ -68,3 +74,7 @@ class Persistent:
                 flat += [len(kept[-1]), kept[-1].buffer_info()[0]]
             flat.append(datatype)
         return Prequest._prepared(check(core.CollvInit(kind, comm, *flat, root)), holders, step)
+
+    @staticmethod
+    def neighbor(*args):
+        return Prequest._prepared(fast.neighbor_init(*args), args[-1])

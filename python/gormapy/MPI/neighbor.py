@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .alltoallw import Part, exchange, parts
+from gormapy._ext import fast
+
+from .alltoallw import parts
 from .calling import Blocking, Nonblocking, Persistent
 from .constants import PROC_NULL
 from .info import INFO_NULL
@@ -20,52 +22,47 @@ if TYPE_CHECKING:
     from .info import Info
     from .request import Prequest, Request
 
-
-def _exchange(how, comm, outgoing, incoming, holders):
-    """Send a part along each outgoing edge, receive one along each incoming edge."""
-    sources, destinations = comm.inoutedges
-    send, recv = [[] for _ in range(comm.size)], [[] for _ in range(comm.size)]
-    for rank, part in zip(destinations, outgoing):
-        if rank != PROC_NULL:
-            send[rank].append(part)
-    for i in comm._arrival_order():
-        if sources[i] != PROC_NULL:
-            recv[sources[i]].append(incoming[i])
-    return exchange(how, comm, send, recv, holders)
+_neighbor = fast.neighbor  # the usual calls with equal counts
 
 
 def _blocks(msg, readonly, edges):
     """Parse a message of equal blocks, one for each edge."""
     address, count, datatype, holder = message(msg, readonly, 0, edges)
-    step = count * datatype._extent
-    return [Part(address + i * step, count, datatype) for i in range(edges)], holder
+    step, handle = count * datatype._extent, datatype._h
+    return [x for i in range(edges) for x in (address + i * step, count, handle)], holder
 
 
 def _vector(msg, readonly, edges):
     """Parse a message of different blocks, one for each edge."""
     address, counts, displs, datatype, holder = vector(msg, readonly, 0, edges)
-    extent = datatype._extent
-    return [Part(address + d * extent, n, datatype) for n, d in zip(counts, displs)], holder
+    extent, handle = datatype._extent, datatype._h
+    return [x for n, d in zip(counts, displs) for x in (address + d * extent, n, handle)], holder
+
+
+def _typed(msg, readonly, edges):
+    """Parse a message of blocks of different datatypes, one for each edge."""
+    found, holder = parts(msg, readonly, edges)
+    return [x for part in found for x in (part.address, part.count, part.kept.type._h)], (found, holder)
 
 
 def _same(msg, edges):
     """Parse a message that goes along each edge."""
     address, count, datatype, holder = message(msg, True, 0, 0)
-    return [Part(address, count, datatype)] * edges, holder
+    return [address, count, datatype._h] * edges, holder
 
 
 def _allgather(how, comm, sendbuf, recvbuf, parse):
-    indegree, outdegree = comm.degrees
+    indegree, outdegree = comm._known_degrees()
     recv, hold_recv = parse(recvbuf, False, indegree)
     send, hold_send = _same(sendbuf, outdegree)
-    return _exchange(how, comm, send, recv, (hold_send, hold_recv))
+    return how.neighbor(comm._h, fast.NEIGHBOR_ALLGATHER, send, recv, (hold_send, hold_recv))
 
 
 def _alltoall(how, comm, sendbuf, recvbuf, parse):
-    indegree, outdegree = comm.degrees
+    indegree, outdegree = comm._known_degrees()
     recv, hold_recv = parse(recvbuf, False, indegree)
     send, hold_send = parse(sendbuf, True, outdegree)
-    return _exchange(how, comm, send, recv, (hold_send, hold_recv))
+    return how.neighbor(comm._h, fast.NEIGHBOR_ALLTOALL, send, recv, (hold_send, hold_recv))
 
 
 class NeighborCollectives:
@@ -75,9 +72,17 @@ class NeighborCollectives:
         """Return the incoming edges in the order in which their senders name them."""
         return range(self.indegree)
 
+    def _known_degrees(self):
+        """Return the degrees, after the core has been told the edges."""
+        sources, destinations = self._edges()
+        if self._placed != self._h:
+            fast.set_neighbors(self, sources, destinations, self._arrival_order())
+        return len(sources), len(destinations)
+
     def Neighbor_allgather(self, sendbuf: BufSpec, recvbuf: BufSpecB) -> None:
         """Send one message to all neighbors, and receive one of each."""
-        _allgather(Blocking, self, sendbuf, recvbuf, _blocks)
+        if _neighbor(self, fast.NEIGHBOR_ALLGATHER, False, sendbuf, recvbuf) is NotImplemented:
+            _allgather(Blocking, self, sendbuf, recvbuf, _blocks)
 
     def Neighbor_allgatherv(self, sendbuf: BufSpec, recvbuf: BufSpecV) -> None:
         """Send one message to all neighbors, and receive different amounts of data."""
@@ -85,7 +90,8 @@ class NeighborCollectives:
 
     def Neighbor_alltoall(self, sendbuf: BufSpecB, recvbuf: BufSpecB) -> None:
         """Exchange blocks with all neighbors."""
-        _alltoall(Blocking, self, sendbuf, recvbuf, _blocks)
+        if _neighbor(self, fast.NEIGHBOR_ALLTOALL, False, sendbuf, recvbuf) is NotImplemented:
+            _alltoall(Blocking, self, sendbuf, recvbuf, _blocks)
 
     def Neighbor_alltoallv(self, sendbuf: BufSpecV, recvbuf: BufSpecV) -> None:
         """Exchange different amounts of data with all neighbors."""
@@ -93,14 +99,17 @@ class NeighborCollectives:
 
     def Neighbor_alltoallw(self, sendbuf: BufSpecW, recvbuf: BufSpecW) -> None:
         """Exchange data of different amounts and datatypes with all neighbors."""
-        _alltoall(Blocking, self, sendbuf, recvbuf, parts)
+        _alltoall(Blocking, self, sendbuf, recvbuf, _typed)
 
     # Nonblocking
     # -----------
 
     def Ineighbor_allgather(self, sendbuf: BufSpec, recvbuf: BufSpecB) -> Request:
         """Start to send one message to all neighbors, and to receive one of each."""
-        return _allgather(Nonblocking, self, sendbuf, recvbuf, _blocks)
+        request = _neighbor(self, fast.NEIGHBOR_ALLGATHER, True, sendbuf, recvbuf)
+        if request is NotImplemented:
+            request = _allgather(Nonblocking, self, sendbuf, recvbuf, _blocks)
+        return request
 
     def Ineighbor_allgatherv(self, sendbuf: BufSpec, recvbuf: BufSpecV) -> Request:
         """Start to send one message to all neighbors, and to receive different amounts of data."""
@@ -108,7 +117,10 @@ class NeighborCollectives:
 
     def Ineighbor_alltoall(self, sendbuf: BufSpecB, recvbuf: BufSpecB) -> Request:
         """Start to exchange blocks with all neighbors."""
-        return _alltoall(Nonblocking, self, sendbuf, recvbuf, _blocks)
+        request = _neighbor(self, fast.NEIGHBOR_ALLTOALL, True, sendbuf, recvbuf)
+        if request is NotImplemented:
+            request = _alltoall(Nonblocking, self, sendbuf, recvbuf, _blocks)
+        return request
 
     def Ineighbor_alltoallv(self, sendbuf: BufSpecV, recvbuf: BufSpecV) -> Request:
         """Start to exchange different amounts of data with all neighbors."""
@@ -116,7 +128,7 @@ class NeighborCollectives:
 
     def Ineighbor_alltoallw(self, sendbuf: BufSpecW, recvbuf: BufSpecW) -> Request:
         """Start to exchange data of different amounts and datatypes with all neighbors."""
-        return _alltoall(Nonblocking, self, sendbuf, recvbuf, parts)
+        return _alltoall(Nonblocking, self, sendbuf, recvbuf, _typed)
 
     # Persistent
     # ----------
@@ -139,7 +151,7 @@ class NeighborCollectives:
 
     def Neighbor_alltoallw_init(self, sendbuf: BufSpecW, recvbuf: BufSpecW, info: Info = INFO_NULL) -> Prequest:
         """Create a persistent request to exchange data of different amounts and datatypes with all neighbors."""
-        return _alltoall(Persistent, self, sendbuf, recvbuf, parts)
+        return _alltoall(Persistent, self, sendbuf, recvbuf, _typed)
 
     # Objects
     # -------

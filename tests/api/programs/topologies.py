@@ -4,6 +4,7 @@ import itertools
 from itertools import chain
 
 import numpy as np
+import pytest
 from rankside import fails, rank, size, world
 
 from gormapy import MPI
@@ -29,12 +30,12 @@ def neighbors_on_a_grid():
             counts = [1] * edges
             types = [MPI.INT] * edges
             displs = [4 * e for e in range(edges)]
-            for request in (
-                grid.Ineighbor_alltoall(mine, into),
-                grid.Ineighbor_alltoallv([mine, counts], [into, counts]),
-                grid.Ineighbor_alltoallw([mine, counts, displs, types], [into, counts, displs, types]),
+            for start, args in (
+                (grid.Ineighbor_alltoall, (mine, into)),
+                (grid.Ineighbor_alltoallv, ([mine, counts], [into, counts])),
+                (grid.Ineighbor_alltoallw, ([mine, counts, displs, types], [into, counts, displs, types])),
             ):
-                request.Wait()
+                start(*args).Wait()
                 assert into.tolist() == expected
                 into[:] = -1
             every = grid.Neighbor_alltoall_init(mine, into)
@@ -49,6 +50,48 @@ def neighbors_on_a_grid():
             assert ranks[:, 0].tolist() == [-1 if r == MPI.PROC_NULL else r for r in around]
             assert grid.neighbor_allgather(rank) == [None if r == MPI.PROC_NULL else r for r in around]
             grid.Free()
+
+
+def neighbors_by_unusual_buffers():
+    grid = world.Create_cart([size], [True])
+    before, after = grid.Shift(0, 1)
+    column = MPI.DOUBLE.Create_vector(4, 1, 4).Commit()
+    mine = np.arange(16.0).reshape(4, 4) + 100 * rank
+    into = np.zeros((4, 4))
+    sides = [mine, [1, 1], [0, 8], [column, column]], [into, [1, 1], [16, 24], [column, column]]
+    every = grid.Neighbor_alltoallw_init(*sides)
+    grid.Neighbor_alltoallw(*sides)
+    column.Free()  # the persistent request has what it needs of it
+    for _ in range(3):
+        assert into[:, 2].tolist() == [100 * before + v for v in (1, 5, 9, 13)]
+        assert into[:, 3].tolist() == [100 * after + v for v in (0, 4, 8, 12)]
+        into[:] = 0
+        every.Start()
+        every.Wait()
+    every.Free()
+    four, got = np.arange(4.0), np.zeros(4)
+    with fails(MPI.ERR_TRUNCATE):
+        grid.Neighbor_alltoallv([four, [2, 2]], [got, [1, 1]])
+    world.Barrier()
+    with fails(MPI.ERR_TYPE):
+        grid.Neighbor_alltoall([four, 1, MPI.DOUBLE.Create_contiguous(2)], got)  # not committed
+    for spec in (four, [four, 2], [four, MPI.DOUBLE], [four, 2, MPI.DOUBLE]):
+        got[:] = -1
+        grid.Neighbor_alltoall(spec, got)
+        assert got.tolist() == [2, 3, 0, 1]
+    spaced = np.full((4, 2), -1.0)
+    with pytest.raises(BufferError):
+        grid.Neighbor_alltoall(four, spaced[:, 0])
+    with pytest.raises(ValueError):
+        grid.Neighbor_alltoall(four[:3], got)
+    with pytest.raises(BufferError):
+        grid.Ineighbor_alltoall(four, bytes(32))
+    grid.Dup().Neighbor_allgather(four[:2], got)
+    assert got.tolist() == [0, 1, 0, 1]
+    alone = world.Create_dist_graph_adjacent([], [])
+    alone.Neighbor_alltoall(four[:0], got[:0])
+    alone.Neighbor_allgather(four, got[:0])
+    alone.Ineighbor_allgather(four, got[:0]).Wait()
 
 
 def graphs():
