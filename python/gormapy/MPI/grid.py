@@ -3,11 +3,17 @@
 from . import constants
 from .exception import Exception
 
+# How many answers a grid keeps: a program asks for the same few again and again.
+_KEPT = 64
+
 
 class Grid:
-    """Grid with a number of processes and a periodicity in each direction, ranks in row-major order."""
+    """Grid with a number of processes and a periodicity in each direction, ranks in row-major order.
 
-    __slots__ = ("dims", "periods", "size")
+    It does not change, and neither does the rank of this process in it: duplicates of a communicator share both.
+    """
+
+    __slots__ = ("_places", "around", "dims", "periods", "shifts", "size")
 
     def __init__(self, dims, periods=None):
         self.dims = [dims] if isinstance(dims, int) else [d.__index__() for d in dims]
@@ -23,6 +29,9 @@ class Grid:
         self.size = 1
         for d in self.dims:
             self.size *= d
+        self.shifts = {}  # (direction, displacement) -> source and destination of this process
+        self.around = None  # the neighbors of this process, once somebody has asked
+        self._places = {}  # rank -> coordinates
 
     def map(self, rank, size):
         """Return the rank of a process in the grid, UNDEFINED if there is no place for it."""
@@ -32,24 +41,33 @@ class Grid:
 
     def coords(self, rank):
         """Return the coordinates of a rank."""
+        try:
+            return self._places[rank][:]
+        except (KeyError, TypeError):
+            pass
         if not 0 <= rank < self.size:
             raise Exception(constants.ERR_RANK)
-        found = []
+        found, rest = [], rank
         for d in reversed(self.dims):
-            rank, coord = divmod(rank, d)
+            rest, coord = divmod(rest, d)
             found.append(coord)
-        return found[::-1]
+        found.reverse()
+        if type(rank) is int and len(self._places) < _KEPT:
+            self._places[rank] = found[:]
+        return found
 
     def rank(self, coords):
         """Return the rank at some coordinates."""
-        coords = [c.__index__() for c in coords]
+        if type(coords) not in (list, tuple):
+            coords = list(coords)
         if len(coords) != len(self.dims):
             raise ValueError(f"expecting {len(self.dims)} coordinates, got {len(coords)}")
         rank = 0
         for c, d, periodic in zip(coords, self.dims, self.periods):
-            if not (periodic or 0 <= c < d):
+            coord = c if type(c) is int else c.__index__()
+            if not (periodic or 0 <= coord < d):
                 raise Exception(constants.ERR_ARG)
-            rank = rank * d + c % d
+            rank = rank * d + coord % d
         return rank
 
     def neighbor(self, rank, direction, disp):
@@ -61,6 +79,13 @@ class Grid:
         if not (self.periods[direction] or 0 <= coords[direction] < self.dims[direction]):
             return constants.PROC_NULL
         return self.rank(coords)
+
+    def shift(self, rank, direction, disp):
+        """Return the ranks from which and to which this process, of a rank, shifts data."""
+        found = self.neighbor(rank, direction, -disp), self.neighbor(rank, direction, disp)
+        if type(direction) is type(disp) is int and len(self.shifts) < _KEPT:
+            self.shifts[direction, disp] = found
+        return found
 
     def without(self, kept):
         """Return the grid of the directions that are kept."""

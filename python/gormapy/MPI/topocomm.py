@@ -38,10 +38,10 @@ class Topocomm(NeighborCollectives, Intracomm):
         return made
 
     def _topology(self):
-        self._checked()
         try:
             return _topologies[self._h][1]
         except KeyError:
+            self._checked()
             raise Exception(constants.ERR_TOPOLOGY) from None
 
     # Neighbors
@@ -130,8 +130,12 @@ class Cartcomm(Topocomm):
 
     def Shift(self, direction: int, disp: int) -> tuple[int, int]:
         """Return the ranks from which and to which data are shifted in one dimension."""
-        grid, rank = self._grid(), self.Get_rank()
-        return grid.neighbor(rank, direction, -disp), grid.neighbor(rank, direction, disp)
+        try:
+            if type(direction) is type(disp) is int:
+                return _topologies[self._h][1].shifts[direction, disp]
+        except KeyError:  # not asked for before, or no communicator
+            pass
+        return self._grid().shift(self.Get_rank(), direction, disp)
 
     def Sub(self, remain_dims: Sequence[bool]) -> Cartcomm:
         """Create communicators of the rows, planes or other parts of the grid."""
@@ -146,8 +150,10 @@ class Cartcomm(Topocomm):
 
     def _edges(self):
         """Return the neighbors: in each direction the one before, then the one after."""
-        ranks = [rank for direction in range(self.dim) for rank in self.Shift(direction, 1)]
-        return ranks, ranks
+        grid = self._grid()
+        if grid.around is None:
+            grid.around = [rank for direction in range(len(grid.dims)) for rank in self.Shift(direction, 1)]
+        return grid.around, grid.around
 
     def _arrival_order(self):
         # data from the one before were sent to the one after
