@@ -53,6 +53,61 @@ static PyObject *comm_recv_object(HOT) {
   return object_of(told(receive_pickle(((CommObject *)self)->h, source, tag, &st), &st, a[3], 0), "recv");
 }
 
+static PyObject *comm_isend_object(HOT) {
+  static const char *const names[] = {"obj", "dest", "tag", NULL};
+  PyObject *a[3];
+  spec s;
+  int64_t dest, tag = 0, req = 0;
+  int code;
+  if (!shape_of((CommObject *)self) || !request_class || match_args(names, 2, args, n, kwnames, a) < 0 ||
+      parse_small_int(a[1], &dest) < 0 || dest < 0 || parse_small_int(a[2], &tag) < 0)
+    FALL_BACK(CALL_ISEND_OBJECT);
+  PyObject *pickle = pickled(a[0], "isend");
+  if (!pickle) return NULL;
+  int held = PyObject_GetBuffer(pickle, &s.view, PyBUF_SIMPLE);
+  Py_DECREF(pickle);
+  if (held < 0) return NULL;
+  int64_t h = ((CommObject *)self)->h, at = (int64_t)(intptr_t)s.view.buf;
+  NOTE_COMM(h, dest, tag, s.view.len);
+  if (s.view.len > LONG_COPY) { /* see start_p2p */
+    WITHOUT_GIL(code = gm_p2p(GM_SEND, h, at, s.view.len, object_type, dest, tag, &req));
+  } else {
+    code = gm_p2p(GM_SEND, h, at, s.view.len, object_type, dest, tag, &req);
+  }
+  if (code == 0 && req != GM_REQUEST_SENT) return new_request(req, &s);
+  PyBuffer_Release(&s.view);
+  return code ? raise_code(code) : new_request(req, NULL);
+}
+
+static PyObject *comm_irecv_object(HOT) {
+  static const char *const names[] = {"buf", "source", "tag", NULL};
+  PyObject *a[3];
+  spec s;
+  int64_t source = GM_ANY_SOURCE, tag = GM_ANY_TAG, req = 0, least;
+  int code;
+  if (!shape_of((CommObject *)self) || !request_class || match_args(names, 0, args, n, kwnames, a) < 0 ||
+      !receives(a[0], a[1], NULL, &source) || parse_small_int(a[2], &tag) < 0 || (least = least_room()) < 0)
+    FALL_BACK(CALL_IRECV_OBJECT);
+  PyObject *room = new_room(least);
+  if (!room || PyObject_GetBuffer(room, &s.view, PyBUF_WRITABLE) < 0) {
+    Py_XDECREF(room);
+    return NULL;
+  }
+  int64_t h = ((CommObject *)self)->h;
+  NOTE_COMM(h, source, tag, s.view.len);
+  /* without the GIL: a long message that is here already is copied at once */
+  WITHOUT_GIL(code = gm_p2p(GM_RECV, h, (int64_t)(intptr_t)s.view.buf, s.view.len, object_type, source, tag, &req));
+  PyObject *request = code ? NULL : new_request(req, &s);
+  if (request) {
+    ((RequestObject *)request)->arriving = room;
+    return request;
+  }
+  Py_DECREF(room);
+  if (!code) return NULL;
+  PyBuffer_Release(&s.view);
+  return raise_code(code);
+}
+
 static PyObject *comm_sendrecv_object(HOT) {
   static const char *const names[] = {"sendobj", "dest", "sendtag", "recvbuf", "source", "recvtag", "status", NULL};
   PyObject *a[7];
@@ -177,6 +232,8 @@ static PyObject *comm_allreduce_object(HOT) {
 TRACED(comm_send_object, CALL_SEND_OBJECT)
 TRACED(comm_recv_object, CALL_RECV_OBJECT)
 TRACED(comm_sendrecv_object, CALL_SENDRECV_OBJECT)
+TRACED(comm_isend_object, CALL_ISEND_OBJECT)
+TRACED(comm_irecv_object, CALL_IRECV_OBJECT)
 TRACED(comm_bcast_object, CALL_BCAST_OBJECT)
 TRACED(comm_gather_object, CALL_GATHER_OBJECT)
 TRACED(comm_scatter_object, CALL_SCATTER_OBJECT)
@@ -186,6 +243,8 @@ TRACED(comm_allreduce_object, CALL_ALLREDUCE_OBJECT)
 PyMethodDef comm_object_methods[] = {
     HOT_METHOD("send", traced_comm_send_object, "($self, obj, dest, tag=0)"),
     HOT_METHOD("recv", traced_comm_recv_object, "($self, buf=None, source=-1, tag=-1, status=None)"),
+    HOT_METHOD("isend", traced_comm_isend_object, "($self, obj, dest, tag=0)"),
+    HOT_METHOD("irecv", traced_comm_irecv_object, "($self, buf=None, source=-1, tag=-1)"),
     HOT_METHOD("sendrecv", traced_comm_sendrecv_object,
                "($self, sendobj, dest, sendtag=0, recvbuf=None, source=-1, recvtag=-1, status=None)"),
     HOT_METHOD("bcast", traced_comm_bcast_object, "($self, obj, root=0)"),

@@ -3,7 +3,7 @@
 
    They are called with the GIL held, and give it up while they wait: another thread may complete the same request
    meanwhile, so one is only finished if its handle is still that which was waited for. */
-#include "trace.h"
+#include "object.h"
 #include "_cgo_export.h"
 
 static PyObject *holder_of(spec *s) {
@@ -88,6 +88,35 @@ static PyObject *request_wait(HOT) {
   int code = wait_for((RequestObject *)self, st);
   if (code == 0) Py_RETURN_TRUE;
   return none_or(code);
+}
+
+/* The object that has arrived, None if the request brings none. */
+static PyObject *take_object(RequestObject *r, int64_t bytes) {
+  PyObject *memory = r->arriving, *pickle, *o;
+  if (!memory || memory == Py_None) Py_RETURN_NONE;
+  r->arriving = NULL;
+  if (Py_TYPE(memory) == RoomType) {
+    pickle = room_holds(memory, bytes);
+  } else {
+    PyObject *all = PyMemoryView_FromObject(memory);
+    pickle = all ? PySequence_GetSlice(all, 0, (Py_ssize_t)bytes) : NULL;
+    Py_XDECREF(all);
+  }
+  Py_DECREF(memory);
+  o = pickle ? unpickled(pickle, NULL) : NULL;
+  Py_XDECREF(pickle);
+  return o;
+}
+
+static PyObject *request_wait_object(HOT) {
+  static const char *const names[] = {"status", NULL};
+  PyObject *a[1];
+  gm_status own, *st;
+  if (gm_forked || !plain(self) || match_args(names, 0, args, n, kwnames, a) < 0 || status_of(a[0], &st, &own) < 0)
+    FALL_BACK(CALL_WAIT_OBJECT);
+  int code = wait_for((RequestObject *)self, st);
+  if (code) return none_or(code);
+  return take_object((RequestObject *)self, st->bytes);
 }
 
 static PyObject *request_test(HOT) {
@@ -194,12 +223,14 @@ static PyObject *request_waitall(HOT) {
 }
 
 TRACED(request_wait, CALL_WAIT)
+TRACED(request_wait_object, CALL_WAIT_OBJECT)
 TRACED(request_test, CALL_TEST)
 TRACED(request_start, CALL_START)
 TRACED(request_startall, CALL_STARTALL)
 TRACED(request_waitall, CALL_WAITALL)
 
 PyMethodDef request_methods[] = {HOT_METHOD("Wait", traced_request_wait, "($self, status=None)"),
+                                 HOT_METHOD("wait", traced_request_wait_object, "($self, status=None)"),
                                  HOT_METHOD("Test", traced_request_test, "($self, status=None)"),
                                  HOT_METHOD("Start", traced_request_start, "($self)"),
                                  HOT_CLASS_METHOD("Startall", traced_request_startall, "($cls, requests)"),

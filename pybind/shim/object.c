@@ -4,15 +4,16 @@
 #include "_cgo_export.h"
 
 int64_t object_type;
-static PyObject *pickler, *locks, *make_lock;
+static PyObject *pickler, *locks, *make_lock, *settings;
 
 PyObject *set_objects(PyObject *self, PyObject *args) {
-  PyObject *p, *l, *m;
-  if (!PyArg_ParseTuple(args, "OO!OL", &p, &PyDict_Type, &l, &m, &object_type)) return NULL;
-  Py_INCREF(p), Py_INCREF(l), Py_INCREF(m);
+  PyObject *p, *l, *m, *s;
+  if (!PyArg_ParseTuple(args, "OO!OLO", &p, &PyDict_Type, &l, &m, &object_type, &s)) return NULL;
+  Py_INCREF(p), Py_INCREF(l), Py_INCREF(m), Py_INCREF(s);
   Py_XSETREF(pickler, p);
   Py_XSETREF(locks, l);
   Py_XSETREF(make_lock, m);
+  Py_XSETREF(settings, s);
   Py_RETURN_NONE;
 }
 
@@ -20,6 +21,15 @@ PyObject *set_objects(PyObject *self, PyObject *args) {
 static PyObject *name_of(PyObject **kept, const char *name) {
   if (!*kept) *kept = PyUnicode_InternFromString(name);
   return *kept;
+}
+
+int64_t least_room(void) {
+  static PyObject *kept;
+  PyObject *bytes = settings ? PyObject_GetAttr(settings, name_of(&kept, "irecv_bufsz")) : NULL;
+  int64_t least = bytes && PyLong_Check(bytes) ? PyLong_AsLongLong(bytes) : -1;
+  Py_XDECREF(bytes);
+  PyErr_Clear();
+  return least;
 }
 
 /* Pickles

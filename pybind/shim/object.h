@@ -5,8 +5,11 @@
 
 #include "trace.h"
 
-/* set_objects(MPI.pickle, table of the communicators' locks, what makes a lock, handle of BYTE) */
+/* set_objects(MPI.pickle, table of the communicators' locks, what makes a lock, handle of BYTE, gormapy.rc) */
 PyObject *set_objects(PyObject *self, PyObject *args);
+
+/* What gormapy.rc asks that irecv has room for, in bytes; -1 if that can't be told here. */
+int64_t least_room(void);
 
 /* The handle of BYTE. */
 extern int64_t object_type;

@@ -60,6 +60,7 @@ static PyObject *raw_allreduce_object(ARGS) {
 }
 
 PyMethodDef raw_object_methods[] = {{"set_objects", set_objects, METH_VARARGS, NULL},
+                                    {"room", raw_room, METH_O, NULL},
                                     F(send_object),
                                     F(recv_object),
                                     F(collect),

@@ -39,6 +39,7 @@ typedef struct {
   int64_t h;
   PyObject *buf; /* what must live until the request completes */
   int kind;
+  PyObject *arriving; /* memory that an object arrives in, or NULL or None */
 } RequestObject;
 
 typedef struct {
@@ -97,6 +98,14 @@ void stay_forever(void);
     if (gm_python_over) stay_forever(); \
     Py_END_ALLOW_THREADS;               \
   } while (0)
+
+/* room.c: memory that objects arrive in, of so many bytes or more. room_holds returns a memoryview of what has arrived,
+   and that is all that has been touched of it. */
+extern PyTypeObject *RoomType;
+extern PyType_Spec room_spec;
+PyObject *new_room(int64_t size);
+PyObject *room_holds(PyObject *room, int64_t bytes);
+PyObject *raw_room(PyObject *self, PyObject *bytes);
 
 /* errors.c: processes that MPI can't be used in, errors, and calls that a signal interrupts. */
 
@@ -303,6 +312,7 @@ enum {
   CALL_IALLREDUCE,
   CALL_IREDUCE_SCATTER_BLOCK,
   CALL_WAIT,
+  CALL_WAIT_OBJECT,
   CALL_TEST,
   CALL_START,
   CALL_WAITALL,
@@ -312,6 +322,8 @@ enum {
   CALL_SEND_OBJECT,
   CALL_RECV_OBJECT,
   CALL_SENDRECV_OBJECT,
+  CALL_ISEND_OBJECT,
+  CALL_IRECV_OBJECT,
   CALL_BCAST_OBJECT,
   CALL_GATHER_OBJECT,
   CALL_SCATTER_OBJECT,

@@ -12,6 +12,7 @@ static PyMemberDef win_members[] = {{"_h", T_LONGLONG, offsetof(WinObject, h), 0
 static PyMemberDef request_members[] = {{"_h", T_LONGLONG, offsetof(RequestObject, h), 0, "handle"},
                                         {"_buf", T_OBJECT, offsetof(RequestObject, buf), 0, "what is kept alive"},
                                         {"_kind", T_INT, offsetof(RequestObject, kind), 0, "kind"},
+                                        {"_arriving", T_OBJECT, offsetof(RequestObject, arriving), 0, "an object's"},
                                         {0}};
 static PyMemberDef datatype_members[] = {
     {"_h", T_LONGLONG, offsetof(DatatypeObject, h), 0, "handle"},
@@ -32,6 +33,7 @@ static PyMemberDef status_members[] = {{"_source", T_INT, offsetof(StatusObject,
 static int request_traverse(RequestObject *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE((PyObject *)self));
   Py_VISIT(self->buf);
+  Py_VISIT(self->arriving);
   return 0;
 }
 
@@ -39,6 +41,7 @@ static int request_traverse(RequestObject *self, visitproc visit, void *arg) {
 static int request_clear(RequestObject *self) {
   PyObject *memory = self->buf;
   self->buf = NULL;
+  Py_CLEAR(self->arriving);
   if (self->h != 0 && memory != NULL)
     keep_until_over(self->h, memory);
   else
@@ -259,19 +262,13 @@ int ready_types(PyObject *module) {
   const struct {
     PyTypeObject **type;
     PyType_Spec *spec;
-  } all[] = {{&HandleType, &handle_spec},
-             {&SentinelType, &sentinel_spec},
-             {&CommType, &comm_spec},
-             {&WinType, &win_spec},
-             {&RequestType, &request_spec},
-             {&DatatypeType, &datatype_spec},
-             {&StatusType, &status_spec},
-             {&HolderType, &holder_spec},
-             {&MemoryType, &memory_spec},
-             {&BufferType, &buffer_spec},
-             {&StartedType, &started_spec},
-             {&WordType, &word_spec},
-             {&StatusMemoryType, &status_memory_spec}};
+  } all[] = {{&HandleType, &handle_spec},   {&SentinelType, &sentinel_spec},
+             {&CommType, &comm_spec},       {&WinType, &win_spec},
+             {&RequestType, &request_spec}, {&DatatypeType, &datatype_spec},
+             {&StatusType, &status_spec},   {&HolderType, &holder_spec},
+             {&MemoryType, &memory_spec},   {&BufferType, &buffer_spec},
+             {&StartedType, &started_spec}, {&RoomType, &room_spec},
+             {&WordType, &word_spec},       {&StatusMemoryType, &status_memory_spec}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (!(*all[i].type = new_type(module, all[i].spec))) return -1;
   if (add_methods(CommType, comm_coll_methods) < 0) return -1;

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .op import Op
 
 _OCTET = byte()._h
-fast.set_objects(pickle, commlock._tables, commlock._comm_lock, _OCTET)
+fast.set_objects(pickle, commlock._tables, commlock._comm_lock, _OCTET, rc)
 
 
 def _pickled(obj, dest):
@@ -61,6 +61,7 @@ class ObjectMessages:
         """Send an object in synchronous mode, and return when its receive has begun."""
         fast.send_object(fast.SSEND, self._h, _pickled(obj, dest), dest, tag)
 
+    @hot
     def isend(self, obj: Any, dest: int, tag: int = 0) -> Request:
         """Start to send an object."""
         return Request._started(self._send_object(fast.SEND, obj, dest, tag))
@@ -83,6 +84,7 @@ class ObjectMessages:
         data = fast.recv_object(self._h, source, tag, status)
         return loaded(data)
 
+    @hot
     def irecv(self, buf: Buffer | None = None, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
         """Start to receive an object."""
         if buf is not None:
@@ -135,14 +137,10 @@ class ObjectMessages:
         return Message.iprobe(self, source, tag, status)
 
 
-# Room for an object of unknown size. Pages are touched only when data arrives in them, so that
-# a receive for 100 bytes costs one page.
-_LAZY_ROOM = 16 << 20
-
-
 def _lazy_memory(nbytes):
+    """Return memory for an object: its pages are touched only when data arrives in them."""
     if nbytes is None:
-        nbytes = max(rc.irecv_bufsz, _LAZY_ROOM)
+        return fast.room(rc.irecv_bufsz)  # or 16 MiB, if that is more
     if nbytes < 1 << 16:
         return bytearray(max(nbytes, 1))
     return mmap(-1, nbytes, MAP_PRIVATE | MAP_ANONYMOUS)

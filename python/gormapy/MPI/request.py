@@ -53,8 +53,6 @@ class Request(Handle, fast.Request):
     """Operation that has been started and has to be completed."""
 
     _family = "Request"
-    # Memory that an object arrives in, for the lower-case methods.
-    _arriving = None
     _step = None
     # The communicator whose error handler is called; set if any object has one that is not ERRORS_RETURN.
     _errors_of = None
@@ -105,7 +103,11 @@ class Request(Handle, fast.Request):
         if memory is None:
             return None
         self._arriving = None
-        return pickle.loads(memoryview(memory)[: status._nbytes]) if status._nbytes else None
+        if not status._nbytes:
+            return None
+        if isinstance(memory, fast.Room):
+            return pickle.loads(memory.holds(status._nbytes))
+        return pickle.loads(memoryview(memory)[: status._nbytes])
 
     @hot
     def Wait(self, status: Status | None = None) -> Literal[True]:
@@ -251,6 +253,7 @@ class Request(Handle, fast.Request):
     # Completion of operations on Python objects
     # ------------------------------------------
 
+    @hot
     def wait(self, status: Status | None = None) -> Any:
         """Wait for the operation to complete, and return its object."""
         status = Status() if status is None else status
