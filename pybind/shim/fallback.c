@@ -47,6 +47,10 @@ const char *const hot_names[CALL_COUNT] = {
     [CALL_SEND_OBJECT] = "Comm.send",
     [CALL_RECV_OBJECT] = "Comm.recv",
     [CALL_SENDRECV_OBJECT] = "Comm.sendrecv",
+    [CALL_MPROBE] = "Comm.Mprobe",
+    [CALL_MPROBE_OBJECT] = "Comm.mprobe",
+    [CALL_RECV_MESSAGE] = "Message.Recv",
+    [CALL_RECV_MESSAGE_OBJECT] = "Message.recv",
     [CALL_ISEND_OBJECT] = "Comm.isend",
     [CALL_IRECV_OBJECT] = "Comm.irecv",
     [CALL_BCAST_OBJECT] = "Comm.bcast",
@@ -82,12 +86,14 @@ const char *const hot_names[CALL_COUNT] = {
 static int document(const char *call, const char *doc) {
   static const struct {
     const char *owner;
-    PyMethodDef *tables[5];
-  } owners[] = {{"Win.", {win_methods}},
-                {"Comm.", {comm_methods, comm_coll_methods, comm_object_methods, comm_making_methods}},
-                {"Datatype.", {datatype_methods}},
-                {"Request.", {request_methods}},
-                {"Prequest.", {request_methods}}};
+    PyMethodDef *tables[6];
+  } owners[] = {
+      {"Win.", {win_methods}},
+      {"Comm.", {comm_methods, comm_coll_methods, comm_object_methods, comm_making_methods, comm_message_methods}},
+      {"Datatype.", {datatype_methods}},
+      {"Message.", {message_methods}},
+      {"Request.", {request_methods}},
+      {"Prequest.", {request_methods}}};
   const char *name = strchr(call, '.') + 1;
   int i = 0;
   while (strncmp(owners[i].owner, call, name - call) != 0) i++;

@@ -174,11 +174,9 @@ PyObject *send_pickle(int kind, int64_t comm, PyObject *pickle, int64_t dest, in
   return none_or(code);
 }
 
-/* Receives a message that has been taken out of matching. */
-static PyObject *receive_matched(int64_t message, int64_t bytes) {
+PyObject *receive_matched(int64_t message, int64_t bytes, gm_status *st) {
   int64_t req = 0;
   int code;
-  gm_status own;
   PyObject *pickle = PyBytes_FromStringAndSize(NULL, bytes);
   if (!pickle) { /* the sender may wait for its receive */
     char nothing;
@@ -191,7 +189,7 @@ static PyObject *receive_matched(int64_t message, int64_t bytes) {
     return raise_code(code);
   }
   gm_blocks(req);
-  RESTARTING(code, gm_wait(req, &own));
+  RESTARTING(code, gm_wait(req, st));
   if (code == RAISED) WITHOUT_GIL(gm_abandon(req, 1));
   if (code) { /* a network may still write to it */
     keep_until_over(req, pickle);
@@ -212,7 +210,7 @@ static PyObject *exchange_pickles(int64_t comm, int64_t *sent, int64_t source, i
                          : gm_recv_object(comm, source, tag, at, sizeof here, st, &message, &wait));
   if (code == RAISED) gm_end_probe(wait);
   if (code) return none_or(code);
-  return message ? receive_matched(message, st->bytes) : PyBytes_FromStringAndSize(here, st->bytes);
+  return message ? receive_matched(message, st->bytes, st) : PyBytes_FromStringAndSize(here, st->bytes);
 }
 
 PyObject *receive_pickle(int64_t comm, int64_t source, int64_t tag, gm_status *st) {

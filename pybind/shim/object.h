@@ -31,6 +31,8 @@ void give_lock(PyObject *lock);
 
 /* Blocking messages. The status of what is received is filled in. */
 PyObject *send_pickle(int kind, int64_t comm, PyObject *pickle, int64_t dest, int64_t tag);
+/* Of a message of so many bytes that has been taken out of matching. */
+PyObject *receive_matched(int64_t message, int64_t bytes, gm_status *st);
 PyObject *receive_pickle(int64_t comm, int64_t source, int64_t tag, gm_status *st);
 PyObject *sendrecv_pickles(int64_t comm, PyObject *pickle, int64_t dest, int64_t send_tag, int64_t source, int64_t tag,
                            gm_status *st);

@@ -52,6 +52,13 @@ typedef struct {
   PyObject *construction; /* how it was made in Python's terms; not for a recipe before somebody asks */
 } DatatypeObject;
 
+/* The handle of a message from PROC_NULL; see message.py. */
+#define MESSAGE_FROM_NOBODY ((int64_t)1 << 62)
+typedef struct {
+  PyObject_HEAD
+  int64_t h, nbytes;
+} MessageObject;
+
 typedef struct {
   PyObject_HEAD
   gm_status st;
@@ -73,8 +80,8 @@ typedef struct {
 } StartedObject;
 
 /* types.c, memory.c, word.c */
-extern PyTypeObject *HandleType, *SentinelType, *StartedType, *CommType, *WinType, *RequestType, *DatatypeType,
-    *StatusType, *HolderType;
+extern PyTypeObject *HandleType, *SentinelType, *StartedType, *CommType, *WinType, *RequestType, *MessageType,
+    *DatatypeType, *StatusType, *HolderType;
 extern PyTypeObject *MemoryType, *BufferType, *WordType;
 extern PyType_Spec memory_spec, buffer_spec, word_spec;
 int ready_types(PyObject *module);
@@ -263,6 +270,9 @@ enum {
 PyObject *set_registries(PyObject *self, PyObject *args);
 int is_registered(const char *family, int64_t h, int last);
 
+/* hot_message.c */
+extern PyObject *message_class;
+
 /* hot_making.c */
 extern PyObject *intracomm_class;
 
@@ -322,6 +332,10 @@ enum {
   CALL_SEND_OBJECT,
   CALL_RECV_OBJECT,
   CALL_SENDRECV_OBJECT,
+  CALL_MPROBE,
+  CALL_MPROBE_OBJECT,
+  CALL_RECV_MESSAGE,
+  CALL_RECV_MESSAGE_OBJECT,
   CALL_ISEND_OBJECT,
   CALL_IRECV_OBJECT,
   CALL_BCAST_OBJECT,
@@ -369,6 +383,6 @@ PyObject *set_fallback(PyObject *self, PyObject *args);
 #define HOT_CLASS_METHOD(name, f, signature) \
   {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS | METH_CLASS, name signature SIGNATURE_END}
 extern PyMethodDef win_methods[], comm_methods[], comm_coll_methods[], comm_object_methods[], request_methods[];
-extern PyMethodDef comm_making_methods[], datatype_methods[];
+extern PyMethodDef comm_making_methods[], datatype_methods[], comm_message_methods[], message_methods[];
 
 #endif

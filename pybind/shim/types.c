@@ -8,6 +8,9 @@ static PyMemberDef comm_members[] = {
     {"_h", T_LONGLONG, offsetof(CommObject, h), 0, "handle"},
     {"_placed", T_LONGLONG, offsetof(CommObject, placed), 0, "handle with known edges"},
     {0}};
+static PyMemberDef message_members[] = {{"_h", T_LONGLONG, offsetof(MessageObject, h), 0, "handle"},
+                                        {"_nbytes", T_LONGLONG, offsetof(MessageObject, nbytes), 0, "bytes"},
+                                        {0}};
 static PyMemberDef win_members[] = {{"_h", T_LONGLONG, offsetof(WinObject, h), 0, "handle"}, {0}};
 static PyMemberDef request_members[] = {{"_h", T_LONGLONG, offsetof(RequestObject, h), 0, "handle"},
                                         {"_buf", T_OBJECT, offsetof(RequestObject, buf), 0, "what is kept alive"},
@@ -151,6 +154,8 @@ static int win_getbuffer(PyObject *self, Py_buffer *view, int flags) {
 
 static PyType_Slot handle_slots[] = {{Py_tp_members, handle_members}, BASE_DOC("Handle"), {0}};
 static PyType_Slot comm_slots[] = {{Py_tp_members, comm_members}, {Py_tp_methods, comm_methods}, BASE_DOC("Comm"), {0}};
+static PyType_Slot message_slots[] = {
+    {Py_tp_members, message_members}, {Py_tp_methods, message_methods}, BASE_DOC("Message"), {0}};
 static PyType_Slot win_slots[] = {{Py_tp_members, win_members},
                                   {Py_tp_methods, win_methods},
                                   {Py_bf_getbuffer, win_getbuffer},
@@ -189,9 +194,10 @@ PyObject *address_of(PyObject *self, PyObject *o) {
   const struct {
     PyTypeObject *type;
     size_t offset;
-  } all[] = {{HandleType, offsetof(HandleObject, h)},     {CommType, offsetof(CommObject, h)},
-             {WinType, offsetof(WinObject, h)},           {RequestType, offsetof(RequestObject, h)},
-             {DatatypeType, offsetof(DatatypeObject, h)}, {StatusType, offsetof(StatusObject, st)}};
+  } all[] = {{HandleType, offsetof(HandleObject, h)},   {CommType, offsetof(CommObject, h)},
+             {WinType, offsetof(WinObject, h)},         {MessageType, offsetof(MessageObject, h)},
+             {RequestType, offsetof(RequestObject, h)}, {DatatypeType, offsetof(DatatypeObject, h)},
+             {StatusType, offsetof(StatusObject, st)}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (PyObject_TypeCheck(o, all[i].type)) return PyLong_FromVoidPtr((char *)o + all[i].offset);
   return PyErr_Format(PyExc_TypeError, "expecting an MPI instance, got %.100s", type_name(o));
@@ -228,6 +234,7 @@ enum {
 
 SPEC(Handle, handle, BASE);
 SPEC(Comm, comm, BASE);
+SPEC(Message, message, BASE);
 SPEC(Win, win, BASE);
 SPEC(Datatype, datatype, BASE);
 SPEC(Request, request, BASE | Py_TPFLAGS_HAVE_GC);
@@ -237,8 +244,8 @@ SPEC(Started, started, INSIDE);
 SPEC(Holder, holder, INSIDE);
 static PyType_Spec sentinel_spec = {"gormapy._fast.Sentinel", 0, 0, BASE, sentinel_slots};
 
-PyTypeObject *HandleType, *SentinelType, *StartedType, *CommType, *WinType, *RequestType, *DatatypeType, *StatusType,
-    *HolderType, *MemoryType, *BufferType, *WordType;
+PyTypeObject *HandleType, *SentinelType, *StartedType, *CommType, *WinType, *RequestType, *MessageType, *DatatypeType,
+    *StatusType, *HolderType, *MemoryType, *BufferType, *WordType;
 
 PyTypeObject *new_type(PyObject *module, PyType_Spec *spec) {
   PyObject *type = PyType_FromSpec(spec);
@@ -262,16 +269,16 @@ int ready_types(PyObject *module) {
   const struct {
     PyTypeObject **type;
     PyType_Spec *spec;
-  } all[] = {{&HandleType, &handle_spec},   {&SentinelType, &sentinel_spec},
-             {&CommType, &comm_spec},       {&WinType, &win_spec},
-             {&RequestType, &request_spec}, {&DatatypeType, &datatype_spec},
-             {&StatusType, &status_spec},   {&HolderType, &holder_spec},
-             {&MemoryType, &memory_spec},   {&BufferType, &buffer_spec},
-             {&StartedType, &started_spec}, {&RoomType, &room_spec},
-             {&WordType, &word_spec},       {&StatusMemoryType, &status_memory_spec}};
+  } all[] = {
+      {&HandleType, &handle_spec},     {&SentinelType, &sentinel_spec}, {&CommType, &comm_spec},
+      {&MessageType, &message_spec},   {&WinType, &win_spec},           {&RequestType, &request_spec},
+      {&DatatypeType, &datatype_spec}, {&StatusType, &status_spec},     {&HolderType, &holder_spec},
+      {&MemoryType, &memory_spec},     {&BufferType, &buffer_spec},     {&StartedType, &started_spec},
+      {&RoomType, &room_spec},         {&WordType, &word_spec},         {&StatusMemoryType, &status_memory_spec}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (!(*all[i].type = new_type(module, all[i].spec))) return -1;
   if (add_methods(CommType, comm_coll_methods) < 0) return -1;
   if (add_methods(CommType, comm_making_methods) < 0) return -1;
+  if (add_methods(CommType, comm_message_methods) < 0) return -1;
   return add_methods(CommType, comm_object_methods);
 }

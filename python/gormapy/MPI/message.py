@@ -10,6 +10,7 @@ from . import constants
 from .constants import ANY_SOURCE, ANY_TAG
 from .exception import Exception
 from .handle import Handle, adopt, named
+from .hot import hot
 from .msgbuffer import acquire, byte, message
 from .request import Request
 from .status import Status
@@ -25,11 +26,11 @@ _COMM_SELF = 2
 _NO_PROC = 1 << 62  # no message of the core has this handle
 
 
-class Message(Handle, fast.Handle):
+class Message(Handle, fast.Message):
     """Message that a probe has reserved for one receive."""
 
     _family = "Message"
-    __slots__ = ("__weakref__", "_nbytes")
+    __slots__ = ("__weakref__",)
 
     def __new__(cls, message: Message | None = None) -> Self:
         self = adopt(Message, super().__new__(cls), message)
@@ -76,6 +77,7 @@ class Message(Handle, fast.Handle):
         self.free()
         return Request._started(fast.p2p(fast.RECV, _COMM_SELF, 0, 0, byte()._h, constants.PROC_NULL, ANY_TAG, None))
 
+    @hot
     def Recv(self, buf: BufSpec, status: Status | None = None) -> None:
         """Receive the message into `buf`."""
         request = self.Irecv(buf)
@@ -100,6 +102,7 @@ class Message(Handle, fast.Handle):
         """Reserve an object, if one has come."""
         return cls.Iprobe(comm, source, tag, status)
 
+    @hot
     def recv(self, status: Status | None = None) -> Any:
         """Receive the object."""
         return self.irecv().wait(status)

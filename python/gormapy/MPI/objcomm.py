@@ -128,6 +128,7 @@ class ObjectMessages:
         """Report whether a message has come, and leave it to be received."""
         return self.Iprobe(source, tag, status)
 
+    @hot
     def mprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Message:
         """Wait for an object, and reserve it for the returned Message."""
         return Message.probe(self, source, tag, status)

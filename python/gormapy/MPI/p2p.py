@@ -141,6 +141,7 @@ class PointToPoint:
             return self.Probe(source, tag, status)
         return bool(fast.iprobe(self._h, source, tag, status))
 
+    @hot
     def Mprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Message:
         """Wait for a message, and reserve it for the returned Message."""
         return Message.Probe(self, source, tag, status)
