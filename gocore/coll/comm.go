@@ -26,6 +26,7 @@ type Comm struct {
 	ledger      *ledger // nil: there is a board, or Listen has not been called
 	nodes       *nodes  // nil: the algorithms are flat, see Divide
 	next        atomic.Pointer[starting]
+	spareNext   atomic.Pointer[starting]
 	spareOp     atomic.Pointer[BoardOp]
 	spareCopies atomic.Pointer[spareCopies]
 	seq         uint32 // number of collectives that this rank has called
@@ -75,7 +76,17 @@ func (c *Comm) Leave() bool { return c.Bar != nil && c.Bar.Leave() }
 
 // Calling sets the call that this rank is about to start, for the other ranks to
 // compare with theirs.
-func (c *Comm) Calling(call Call) { c.next.Store(&starting{call: call, hasCall: true}) }
+func (c *Comm) Calling(call Call) { c.begins(call, nil) }
+
+// begins sets what is known of the operation that starts next.
+func (c *Comm) begins(call Call, objects *Objects) {
+	next := c.spareNext.Swap(nil)
+	if next == nil {
+		next = new(starting)
+	}
+	*next = starting{call: call, hasCall: true, objects: objects}
+	c.next.Store(next)
+}
 
 // starting is what is known of the operation that starts next.
 type starting struct {

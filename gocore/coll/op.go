@@ -55,7 +55,7 @@ func (c *Comm) newOp(step func(o *Op, k int) bool) *Op {
 		return c.newStep(next, step)
 	}
 	c.seq++
-	o := &Op{c: c, call: next.call, hasCall: next.hasCall, tag: int(c.seq & maxTag), cause: cause{rank: c.Rank, label: gaveUp}, objects: next.objects}
+	o := &Op{c: c, wait: takeRequests(), call: next.call, hasCall: next.hasCall, tag: int(c.seq & maxTag), cause: cause{rank: c.Rank, label: gaveUp}, objects: next.objects}
 	o.number, o.label, o.generation = c.seq, unknown, c.Chan.Generation()
 	if o.hasCall {
 		o.label, o.called = o.call.label(), o.call.Objects
@@ -72,6 +72,8 @@ func (c *Comm) newOp(step func(o *Op, k int) bool) *Op {
 		o.ledger.begin(&o.entry)
 	}
 	o.step = func(k int) bool { return step(o, k) }
+	next.objects = nil
+	c.spareNext.Store(next)
 	o.Advance()
 	return o
 }
@@ -106,6 +108,10 @@ func (o *Op) Advance() bool {
 			if o.err == nil { // all requests are done, so no peer reads hold any more
 				pool.give(o.temps)
 				o.temps = nil
+				if o.used == 0 {
+					giveRequests(o.wait)
+					o.wait = nil
+				}
 			}
 			if e := o.c.Chan.Revoked(); e != nil && o.err != nil {
 				o.err = e // which is why others have given up
@@ -293,6 +299,25 @@ func (o *Op) abandon() {
 // interruptTime is after what time a rank of a divided communicator tells others that it has
 // been interrupted.
 const interruptTime = 2 * time.Second
+
+// spareWaits are lists of requests of completed collectives, for the next ones. Nothing accesses a request after its completion.
+var spareWaits sync.Pool
+
+func takeRequests() []*p2p.Request {
+	if kept := spareWaits.Get(); kept != nil {
+		return *kept.(*[]*p2p.Request)
+	}
+	return nil
+}
+
+// mostSpare keeps a list from growing to that of the largest collective that there has been.
+const mostSpare = 64
+
+func giveRequests(all []*p2p.Request) {
+	if len(all) > 0 && len(all) <= mostSpare {
+		spareWaits.Put(&all)
+	}
+}
 
 // request returns a request of the current step.
 func (o *Op) request() *p2p.Request {

@@ -10,7 +10,7 @@ func (c *Comm) Start(a *Args) *Op {
 	if a.SendInPlace {
 		send = nil
 	}
-	c.next.Store(&starting{call: a.Call, hasCall: true, objects: a.Objects})
+	c.begins(a.Call, a.Objects)
 	var o *Op
 	switch a.Kind {
 	case KindBarrier, KindIbarrier:

@@ -24,7 +24,12 @@ func collStarter(begin func() (req int64, code Code)) starter {
 		if code != 0 {
 			return nil, code
 		}
-		return reqs.take(h).op, 0
+		r := reqs.take(h)
+		op := r.op
+		if !r.known.Load() {
+			giveRequest(r)
+		}
+		return op, 0
 	}
 }
 

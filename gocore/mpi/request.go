@@ -76,7 +76,7 @@ func inBackground(o operation) int64 {
 	if !o.Advance() {
 		proc.eng.AddBackground(o)
 	}
-	return reqs.add(&Request{op: o})
+	return reqs.add(takeRequestOf(o))
 }
 
 func getRequest(h int64) (*Request, *errs.Error) { return ownedRequest(reqs.get(h)) }

@@ -9,7 +9,7 @@ import (
 	"gormapy/gocore/p2p"
 )
 
-// spareRequests are requests of messages that have completed, for the next ones: what Go's collector has not yet collected would
+// spareRequests are requests of messages and collectives that have completed, for the next ones: what Go's collector has not yet collected would
 // lie in so much memory that no cache holds it.
 //
 // # Protocol
@@ -46,9 +46,12 @@ func takeRequestOf(o operation) *Request {
 // borrowRequest is getRequest for a thread that is counted in waiters.
 func borrowRequest(h int64) (*Request, *errs.Error) { return ownedRequest(reqs.borrow(h)) }
 
-// unshared reports whether only this thread has a message's request, which it has taken out of the table.
+// unshared reports whether only this thread has the request of a message or a collective, which it has taken out of the table.
 func (r *Request) unshared() bool {
-	return r.op == nil && !r.null && waiters.Load() == 1 && !r.known.Load()
+	if _, yes := r.op.(collective); r.op != nil && !yes {
+		return false
+	}
+	return !r.null && waiters.Load() == 1 && !r.known.Load()
 }
 
 // giveBack gives a borrowed request to spareRequests, if that may have it.

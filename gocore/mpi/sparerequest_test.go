@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"gormapy/gocore/coll"
 	"gormapy/gocore/errs"
+	"gormapy/gocore/op"
 )
 
 // usedAgain reports whether one of many receives has the request of an earlier one. f is called when it has been started, and ends it.
@@ -57,6 +59,35 @@ func TestRequestsAreUsedAgain(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.again, usedAgain(t, c.end)) })
+	}
+}
+
+func TestRequestsOfCollectivesAreUsedAgain(t *testing.T) {
+	_, from := memory[int32](t, 1)
+	into, to := memory[int32](t, 0)
+	i := typeOf("INT")
+	for name, c := range map[string]struct {
+		again bool
+		end   func(h int64)
+	}{
+		"Wait":                       {true, func(h int64) { done(t, h, 0) }},
+		"another thread may have it": {false, func(h int64) { reqs.get(h); done(t, h, 0) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			again, before := false, map[*Request]bool{}
+			for range 100 {
+				into[0] = 0
+				h, code := Coll(int(coll.KindAllreduce), CommSelf, from, 1, i, to, 1, i, int64(op.Sum), 0)
+				succeeds(t, code)
+				r := reqs.borrow(h)
+				again = again || before[r]
+				before[r] = true
+				c.end(h)
+				assert.Equal(t, int32(1), into[0])
+				isStale(t, h)
+			}
+			assert.Equal(t, c.again, again)
+		})
 	}
 }
 
