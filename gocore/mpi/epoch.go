@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"gormapy/gocore/coll"
 	"gormapy/gocore/engine"
@@ -231,7 +232,7 @@ func Lock(h int64, rank, kind, assert int, pending *int64) (code Code) {
 	return later(lockOp{&waiting, win}, pending)
 }
 
-// LockAll locks all targets shared; like Blocking.
+// LockAll locks all targets shared. It never waits; see Lock.
 func LockAll(h int64, assert int, pending *int64) (code Code) {
 	defer Contain(&code)
 	win, e := getWin(h)
@@ -242,7 +243,11 @@ func LockAll(h int64, assert int, pending *int64) (code Code) {
 	if e != nil {
 		return CodeOf(e)
 	}
-	return finishNow(lockOp{&l, win}, pending)
+	if l.Advance() {
+		return CodeOf(l.Err())
+	}
+	waiting := l // on the heap; l stays on the stack
+	return later(lockOp{&waiting, win}, pending)
 }
 
 // flushOp waits until all operations on a target (-1: on all) have completed.
@@ -329,7 +334,7 @@ func Unlock(h int64, rank int, pending *int64) (code Code) {
 	return later(&flushOp{win: win, rank: rank, call: job.CallUnlock, then: func() { win.Win.Unlock(rank) }}, pending)
 }
 
-// UnlockAll ends the access to all targets; like Blocking.
+// UnlockAll ends the access to all targets. It never waits; see Lock.
 func UnlockAll(h int64, pending *int64) (code Code) {
 	defer Contain(&code)
 	win, e := getWin(h)
@@ -340,7 +345,12 @@ func UnlockAll(h int64, pending *int64) (code Code) {
 		return CodeOf(e)
 	}
 	win.Push(-1)
-	return finishNow(&flushOp{win: win, rank: -1, call: job.CallUnlock, then: win.Win.UnlockAll}, pending)
+	if win.Quiet(-1) && win.Decided(-1) {
+		failure := win.failure(-1)
+		win.Win.UnlockAll()
+		return CodeOf(failure)
+	}
+	return later(&flushOp{win: win, rank: -1, call: job.CallUnlock, then: win.Win.UnlockAll}, pending)
 }
 
 // Flush completes all operations on rank (-1: on all); like Blocking.
@@ -375,11 +385,21 @@ func CompleteAt(h int64, rank int, pending *int64) (code Code) {
 	return finishNow(&flushOp{win: win, rank: rank, call: job.CallFlush}, pending)
 }
 
-// members returns the ranks in the window of a group's processes.
-func (win *Window) members(call string, h int64) ([]int, *errs.Error) {
+// membership is a group, and the ranks in a window of its processes.
+type membership struct {
+	group *Group
+	ranks []int
+}
+
+// members returns the ranks in the window of a group's processes, which nobody changes. Programs name the same group again and
+// again: last is what it has been for the call before.
+func (win *Window) members(call string, h int64, last *atomic.Pointer[membership]) ([]int, *errs.Error) {
 	g, e := getGroup(h)
 	if e != nil {
 		return nil, e
+	}
+	if m := last.Load(); m != nil && m.group == g {
+		return m.ranks, nil
 	}
 	ranks := make([]int, len(g.ranks))
 	for i, world := range g.ranks {
@@ -387,6 +407,7 @@ func (win *Window) members(call string, h int64) ([]int, *errs.Error) {
 			return nil, errs.New(errs.Group, "%s: rank %d of the group, rank %d of COMM_WORLD, is not in the window, which has %d; its group is win.group", call, i, world, win.Size)
 		}
 	}
+	last.Store(&membership{g, ranks})
 	return ranks, nil
 }
 
@@ -397,7 +418,7 @@ func WinPost(h, group int64, assert int) (code Code) {
 	if e != nil {
 		return CodeOf(e)
 	}
-	origins, e := win.members("Post", group)
+	origins, e := win.members("Post", group, &win.posted)
 	if e == nil {
 		e = win.Win.Post(origins, assert)
 	}
@@ -427,7 +448,7 @@ func WinStart(h, group int64, assert int, pending *int64) (code Code) {
 	if e != nil {
 		return CodeOf(e)
 	}
-	targets, e := win.members("Start", group)
+	targets, e := win.members("Start", group, &win.started)
 	if e != nil {
 		return CodeOf(e)
 	}
@@ -435,10 +456,13 @@ func WinStart(h, group int64, assert int, pending *int64) (code Code) {
 	if e != nil {
 		return CodeOf(e)
 	}
+	if start.Advance() {
+		return CodeOf(start.Err())
+	}
 	return finishNow(startOp{start, win}, pending)
 }
 
-// WinComplete ends the access epoch that Start began; like Blocking.
+// WinComplete ends the access epoch that Start began. It never waits; see Lock.
 func WinComplete(h int64, pending *int64) (code Code) {
 	defer Contain(&code)
 	win, e := getWin(h)
@@ -448,7 +472,12 @@ func WinComplete(h int64, pending *int64) (code Code) {
 	if e != nil {
 		return CodeOf(e)
 	}
-	return finishNow(&flushOp{win: win, rank: -1, call: job.CallComplete, then: win.Win.Complete}, pending)
+	if win.Quiet(-1) && win.Decided(-1) {
+		failure := win.failure(-1)
+		win.Win.Complete()
+		return CodeOf(failure)
+	}
+	return later(&flushOp{win: win, rank: -1, call: job.CallComplete, then: win.Win.Complete}, pending)
 }
 
 // exposedOp is an exposure epoch that waits for its origins to complete.
@@ -470,7 +499,11 @@ func WinWait(h int64, pending *int64) (code Code) {
 	if e != nil {
 		return CodeOf(e)
 	}
-	return finishNow(exposedOp{win.Exposed(), win}, pending)
+	x := win.Exposed()
+	if x.Advance() {
+		return CodeOf(x.Err())
+	}
+	return finishNow(exposedOp{x, win}, pending)
 }
 
 // WinTest sets *done to 1 if the exposure epoch has ended.

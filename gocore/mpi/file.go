@@ -161,6 +161,22 @@ func FileIO(kind int, h, offset, addr, count, typ int64) (req int64, code Code) 
 	return reqs.add(&Request{op: fileOp{o}}), 0
 }
 
+// FileAtOnce reads or writes as FileIO does, if it can do so at once, and sets *bytes to how many it has moved. If done is false,
+// FileIO is to do it, or to say what is wrong.
+func FileAtOnce(kind int, h, offset, addr, count, typ int64, bytes *int64) (done bool, code Code) {
+	defer Contain(&code)
+	f, e := getFile(h)
+	if e != nil {
+		return false, 0
+	}
+	b, e := buf(addr, count, typ)
+	if e != nil {
+		return false, 0
+	}
+	*bytes, done, e = f.AtOnce(mpiio.Kind(kind), offset, b)
+	return done, CodeOf(e)
+}
+
 // FileSetSize begins to set the length of a file.
 func FileSetSize(h, size int64) (int64, Code) {
 	return fileCall(h, func(f *File) (*mpiio.Op, *errs.Error) { return f.SetSize(size) })

@@ -187,3 +187,78 @@ func TestDroppedAndDeletedFile(t *testing.T) {
 	assert.NoFileExists(t, path)
 	fails(t, errs.NoSuchFile, path, FileDelete(addr, int64(len(path))))
 }
+
+func TestFileAtOnceDoesWhatFileIODoes(t *testing.T) {
+	f := newFile(t, filepath.Join(t.TempDir(), "numbers"), mpiio.ModeCreate|mpiio.ModeRdwr)
+	_, from := memory[int32](t, 1, 2, 3)
+	into, to := memory(t, make([]int32, 4)...)
+	i := typeOf("INT")
+	moves := func(kind mpiio.Kind, offset, addr, count, bytes int64) {
+		t.Helper()
+		var moved int64
+		did, code := FileAtOnce(int(kind), f, offset, addr, count, i, &moved)
+		succeeds(t, code)
+		assert.True(t, did)
+		assert.Equal(t, bytes, moved)
+	}
+	moves(mpiio.Write, 8, from, 3, 12)
+	moves(0, 12, to, 4, 8) // the file ends
+	assert.Equal(t, []int32{2, 3, 0, 0}, into)
+	moves(0, 20, to, 1, 0)
+
+	assert.Zero(t, FileSeek(f, 4, mpiio.SeekSet))
+	moves(mpiio.Individual|mpiio.Write, -1, from, 2, 8)
+	assert.EqualValues(t, 12, FilePosition(f))
+	moves(mpiio.Individual, -1, to, 4, 8)
+	assert.EqualValues(t, 20, FilePosition(f))
+	assert.Equal(t, []int32{2, 3, 0, 0}, into)
+	moves(mpiio.All|mpiio.Write, 8, from, 3, 12) // of the only rank
+	moves(mpiio.Shared|mpiio.Write, -1, from, 1, 4)
+	moves(mpiio.Shared, -1, to, 1, 4)
+	assert.EqualValues(t, 8, FileSharedPosition(f))
+
+	var moved int64
+	assert.Zero(t, testing.AllocsPerRun(100, func() { _, _ = FileAtOnce(0, f, 0, to, 1, i, &moved) }))
+}
+
+func TestFileAtOnceLeavesToFileIO(t *testing.T) {
+	f := newFile(t, filepath.Join(t.TempDir(), "numbers"), mpiio.ModeCreate|mpiio.ModeRdwr)
+	readable := newFile(t, filepath.Join(t.TempDir(), "others"), mpiio.ModeCreate|mpiio.ModeWronly)
+	_, at := memory(t, make([]int32, 1<<15)...)
+	i := typeOf("INT")
+	spaced := newType(t, TypeVector(i, 2, 1, 2))
+	succeeds(t, TypeCommit(spaced))
+	leaves := func(why string, kind mpiio.Kind, h, offset, count, typ int64) {
+		t.Helper()
+		moved := int64(-1)
+		did, _ := FileAtOnce(int(kind), h, offset, at, count, typ, &moved)
+		assert.False(t, did, why)
+		assert.LessOrEqual(t, moved, int64(0), why)
+		assert.Zero(t, FileSize(h), why)
+	}
+	w := mpiio.Write
+	leaves("nonblocking", w|mpiio.Nonblocking, f, 0, 1, i)
+	leaves("nothing", w, f, 0, 0, i)
+	leaves("more than a short access", w, f, 0, 1<<15, i)
+	leaves("memory with gaps", w, f, 0, 1, spaced)
+	leaves("a type that is not there", w, f, 0, 1, -7)
+	leaves("a file that is not there", w, f, 0, 1, 1<<40)
+	leaves("what the access mode forbids", 0, readable, 0, 1, i)
+	req, code := FileSetAtomicity(f, true)
+	done(t, req, code)
+	leaves("atomic mode", w, f, 0, 1, i)
+	req, code = FileSetAtomicity(f, false)
+	done(t, req, code)
+	req, code = FileSetView(f, 0, i, spaced, 0, 1<<20, 0, 0, 0o600)
+	done(t, req, code)
+	leaves("a view with gaps", w, f, 0, 1, i)
+
+	moved := int64(0)
+	_, code = FileAtOnce(int(w), f, -1, at, 1, i, &moved)
+	assert.Zero(t, code, "in a view with gaps nothing is said")
+	req, code = FileSetView(f, 0, i, i, 0, 1<<20, 0, 0, 0o600)
+	done(t, req, code)
+	did, code := FileAtOnce(int(w), f, -1, at, 1, i, &moved)
+	assert.True(t, did)
+	fails(t, errs.Arg, "the offset -1 is negative", code)
+}

@@ -94,7 +94,7 @@ func GroupRank(h int64) (rank int, code Code) {
 }
 
 func (g *Group) pick(list []int32) ([]int, *errs.Error) {
-	var out []int
+	out := make([]int, 0, len(list))
 	for _, r := range list {
 		if r < 0 || int(r) >= len(g.ranks) {
 			return nil, errs.New(errs.Rank, "rank %d is not in the group, %s", r, groupRange(len(g.ranks)))

@@ -27,6 +27,8 @@ type Window struct {
 	checkBarrier func() error
 	fenceGen     atomic.Uint32 // the generation of the last fence
 
+	posted, started atomic.Pointer[membership] // with whom the last Post and Start were; see members
+
 	waits atomic.Int64 // since when a call waits that is made again and again, see awaitTarget; 0: none does
 }
 

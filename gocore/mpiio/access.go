@@ -43,13 +43,19 @@ func (k Kind) base() string {
 	return name
 }
 
-func (k Kind) String() string {
-	name := k.base()
-	if k&Nonblocking != 0 {
-		name = "I" + string(name[0]|0x20) + name[1:]
+// kindStrings has the name of the call of each kind.
+var kindStrings = func() (names [2 * Nonblocking]string) {
+	for k := range names {
+		name := Kind(k).base()
+		if Kind(k)&Nonblocking != 0 {
+			name = "I" + string(name[0]|0x20) + name[1:]
+		}
+		names[k] = name
 	}
-	return name
-}
+	return names
+}()
+
+func (k Kind) String() string { return kindStrings[k] }
 
 // access is a read or write of one rank: n bytes of its view's stream from at on, to or
 // from memory, where they are others if the file is in another representation.

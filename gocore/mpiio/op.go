@@ -204,6 +204,13 @@ func (o *Op) Abandon() {
 	o.finish(errs.New(errs.Other, "%s was given up", o.call))
 }
 
+// over reports whether the operation has completed.
+func (o *Op) over() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.done
+}
+
 // Busy reports whether a goroutine still runs for an operation that was given up.
 func (o *Op) Busy() bool {
 	o.mu.Lock()

@@ -52,13 +52,15 @@ func inFile(call string, t *dtype.Type) (*dtype.Type, *errs.Error) {
 	return f, nil
 }
 
+// endless is the size of a tile of a view without gaps.
+const endless = math.MaxInt64 / 4
+
 // bytesView returns the view that a file is opened with.
 func bytesView() *View { return flatView(0, 1) }
 
 // flatView returns a view of all bytes from disp on.
 func flatView(disp, etype int64) *View {
-	const all = math.MaxInt64 / 4
-	return &View{Disp: disp, Etype: etype, size: all, ext: all, runs: []run{{0, all, 0}}}
+	return &View{Disp: disp, Etype: etype, size: endless, ext: endless, runs: []run{{0, endless, 0}}}
 }
 
 // NewView makes a view, or returns an error if the types can't make one. If the view is

@@ -3,6 +3,7 @@ package rma
 import (
 	"slices"
 	"sync"
+	"unsafe"
 
 	"gormapy/gocore/errs"
 	"gormapy/gocore/sys"
@@ -30,10 +31,14 @@ type Spare struct {
 }
 
 // A process keeps at most mostSpares segments, each of at most largestSpare bytes: it takes longer to clear more than to map
-// new memory.
+// new memory. Those of dynamic windows have a large table for each rank, of which few pages are ever touched. Only its first
+// words have to be cleared. They are kept up to largestDynamic bytes, if no table has had more than mostAttached changes, and
+// used again by dynamic windows and by windows that are not larger than largestSpare.
 const (
-	mostSpares   = 4
-	largestSpare = 256 << 10
+	mostSpares     = 4
+	largestSpare   = 256 << 10
+	largestDynamic = 64 << 20
+	mostAttached   = 1024
 )
 
 // spares are the segments that a process keeps, the last one at the end.
@@ -78,10 +83,19 @@ var Forks = new(uint32)
 
 // spare returns what remains of the window once it is freed, nil if its segment is not to be kept.
 func (w *Win) spare() *Spare {
-	if len(w.seg.Mem) > largestSpare || !w.rma.eng.AllLocal(w.World) || w.forks != atom.Load32(Forks) {
+	if !w.keepsSegment() || !w.rma.eng.AllLocal(w.World) || w.forks != atom.Load32(Forks) {
 		return nil
 	}
 	return &Spare{world: w.World, align: w.align, seg: w.seg}
+}
+
+// keepsSegment reports whether the window's segment is small enough to be kept.
+func (w *Win) keepsSegment() bool {
+	if w.Flavor != FlavorDynamic {
+		return len(w.seg.Mem) <= largestSpare
+	}
+	changes := atom.Load32(&w.tables[w.Rank].version) / 2
+	return len(w.seg.Mem) <= largestDynamic && changes <= mostAttached
 }
 
 // Tag returns what names the segment in an offer, 0 for none.
@@ -102,15 +116,20 @@ func (s *Spare) Fits(offers []Offer) bool {
 			return false
 		}
 	}
-	return newLayout(offers, int(offers[0].Node)).total <= len(s.seg.Mem)
+	total := newLayout(offers, int(offers[0].Node)).total
+	return total <= len(s.seg.Mem) && (total <= largestSpare || Flavor(offers[0].Flavor) == FlavorDynamic)
 }
 
 // Clear clears what is rank's in the window of these offers, which the segment fits, and returns the segment.
 func (s *Spare) Clear(offers []Offer, rank int) *sys.Segment {
 	l, n := newLayout(offers, int(offers[0].Node)), len(offers)
+	data := l.parts[rank]
+	if Flavor(offers[0].Flavor) == FlavorDynamic {
+		data = int(unsafe.Sizeof(attachWords{}))
+	}
 	for _, part := range [][2]int{
 		{l.lock[rank], lockBytes(n)}, {l.inbox[rank], inboxBytes(n)}, {l.journal[rank], journalBytes},
-		{l.notify[rank], notifyBytes}, {l.data[rank], l.parts[rank]},
+		{l.notify[rank], notifyBytes}, {l.data[rank], data},
 	} {
 		clear(s.seg.Mem[part[0] : part[0]+part[1]])
 	}

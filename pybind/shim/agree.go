@@ -23,6 +23,7 @@ import (
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/job"
 	"gormapy/gocore/mpi"
+	"gormapy/gocore/mpiio"
 	"gormapy/gocore/op"
 	"gormapy/gocore/rma"
 	"gormapy/gocore/trace"
@@ -343,6 +344,11 @@ var (
 	_ = same[C.GM_OP_SUM-op.Sum]
 	_ = same[C.GM_OP_NO_OP-op.NoOp]
 	_ = same[C.GM_LOCK_EXCLUSIVE-mpi.LockExclusive]
+	_ = same[C.GM_FILE_WRITE-mpiio.Write]
+	_ = same[C.GM_FILE_ALL-mpiio.All]
+	_ = same[C.GM_FILE_OWN-mpiio.Individual]
+	_ = same[C.GM_FILE_SHARED-mpiio.Shared]
+	_ = same[C.GM_SEEK_SET-mpiio.SeekSet]
 )
 
 // Kinds of calls.

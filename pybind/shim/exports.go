@@ -260,6 +260,24 @@ func gm_group_incl(group, ranks, n i64) i64 {
 	return i64(mpi.GroupIncl(int64(group), int64(ranks), int64(n)))
 }
 
+//export gm_group_size
+func gm_group_size(group i64) i64 { return i64(mpi.GroupSize(int64(group))) }
+
+//export gm_group_rank
+func gm_group_rank(group i64, rank *C.int64_t) i32 {
+	r, code := mpi.GroupRank(int64(group))
+	*rank = i64(r)
+	return i32(code)
+}
+
+//export gm_group_translate
+func gm_group_translate(group, ranks, n, other, found i64) i32 {
+	return i32(mpi.GroupTranslate(int64(group), int64(ranks), int64(n), int64(other), int64(found)))
+}
+
+//export gm_comm_group
+func gm_comm_group(comm i64) i64 { return i64(mpi.CommGroup(int64(comm))) }
+
 //export gm_group_free
 func gm_group_free(group i64) i32 { return i32(mpi.GroupFree(int64(group))) }
 
@@ -362,6 +380,21 @@ func gm_file_open(comm, name, n, amode, buffer, aggregators, collective, perm i6
 func gm_file_io(kind i32, file, offset, addr, count, typ i64, req *C.int64_t) i32 {
 	return started(req)(mpi.FileIO(int(kind), int64(file), int64(offset), int64(addr), int64(count), int64(typ)))
 }
+
+// gm_file_at_once returns GM_DONE, 0 if gm_file_io is to be called, or the code of an error.
+//
+//export gm_file_at_once
+func gm_file_at_once(kind i32, file, offset, addr, count, typ i64, bytes *C.int64_t) i32 {
+	return doneOr(mpi.FileAtOnce(int(kind), int64(file), int64(offset), int64(addr), int64(count), int64(typ), long(bytes)))
+}
+
+//export gm_file_seek
+func gm_file_seek(file, offset, whence i64) i64 {
+	return i64(mpi.FileSeek(int64(file), int64(offset), int(whence)))
+}
+
+//export gm_file_position
+func gm_file_position(file i64) i64 { return i64(mpi.FilePosition(int64(file))) }
 
 //export gm_win_describe
 func gm_win_describe(win i64, out *C.int64_t) i32 {

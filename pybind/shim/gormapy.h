@@ -172,6 +172,10 @@ enum { GM_REQUEST_SENT = 1 };
 enum { GM_OP_SUM = 3, GM_OP_NO_OP = 14 };
 enum { GM_LOCK_EXCLUSIVE = 1 };
 
+/* mpiio.Kind: bits of the kind of a read or write. */
+enum { GM_FILE_WRITE = 1, GM_FILE_ALL = 2, GM_FILE_OWN = 4, GM_FILE_SHARED = 8 };
+enum { GM_SEEK_SET = 600 };
+
 /* Kinds of calls. Python has them from here, see module.c. */
 enum { GM_SEND, GM_SSEND, GM_RECV, GM_BSEND, GM_RSEND };
 enum { GM_PUT, GM_GET, GM_ACC, GM_GET_ACC, GM_FETCH_OP };

@@ -158,8 +158,10 @@ static PyObject *check_method(PyObject *self, PyObject *args) {
   if (!PyArg_ParseTuple(args, "sO", &name, &function)) return NULL;
   PyMethodDef *m = method_named(name, &which);
   if (!m) return Py_NewRef(function);
-  for (PyMethodDef *plain = win_methods; plain->ml_name; plain++)
-    if (strcmp(plain->ml_name, name) == 0) m->ml_doc = plain->ml_doc;
+  PyMethodDef *const tables[] = {win_methods, win_epoch_methods};
+  for (int i = 0; i < 2; i++)
+    for (PyMethodDef *plain = tables[i]; plain->ml_name; plain++)
+      if (strcmp(plain->ml_name, name) == 0) m->ml_doc = plain->ml_doc;
   Py_INCREF(function);
   Py_XSETREF(told[which], function);
   return PyDescr_NewMethod(WinType, m);

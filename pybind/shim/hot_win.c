@@ -1,4 +1,4 @@
-/* The hot methods of Win. Their usual arguments are read here, and checked against the window's descriptor, which
+/* The hot methods of Win that access memory. Their usual arguments are read here, and checked against the window's descriptor, which
    Go keeps up to date (rma.Desc). Put and Get copy where the target is mapped here, and make a system call where the
    kernel copies (kernel_copy.c): neither enters Go. Atomics enter it once. Where a window completes every operation
    at once, the general call is made from here. Everything else, and what is not allowed, goes to the Python method of
@@ -43,7 +43,7 @@ int target_disp(PyObject *o, int64_t bytes, int64_t *disp) {
 }
 
 /* An operation is done by general_call, direct, copied, gm_hot_acc or gm_hot_cas. Each returns GM_DONE, 0 if another is
-   to do it, or the code of an error. */
+   to do it, or the code of an error. What general_call has done is noted for recordings; the callers note the rest. */
 
 static gm_operand operand(const spec *s) { return (gm_operand){(int64_t)(intptr_t)s->view.buf, s->count, s->type}; }
 
@@ -53,11 +53,11 @@ int returns_origin(const gm_desc *d, int kind, int64_t bytes, int64_t rank) {
   return kind == GM_ACC || (kind == GM_PUT && bytes <= GM_SHORT_PUT);
 }
 
-/* What is not direct, and does not keep the buffers in use: makes the general call, without going through Python.
-   Returns 0 if it was refused; Python then makes it again, and says why. What a fault has ended midway is not done
-   twice. */
-static int general_call(gm_desc *d, PyObject *self, int kind, spec *s, spec *result, int64_t rank, int64_t disp,
-                        int op) {
+/* What is not direct, and does not keep the buffers in use: makes the general call, without going through Python. req:
+   receives the request of a call that returns one, else NULL. Returns 0 if it was refused; Python then makes it again, and
+   says why. What a fault has ended midway is not done twice. */
+static int general_call(gm_desc *d, PyObject *self, int kind, spec *s, spec *result, int64_t rank,
+                        gm_target_spec target, int op, int64_t *req) {
   int code;
   if (!returns_origin(d, kind, s->count * s->size, rank)) return 0;
   gm_access a = {.kind = kind,
@@ -65,12 +65,52 @@ static int general_call(gm_desc *d, PyObject *self, int kind, spec *s, spec *res
                  .origin = operand(s),
                  .result = result ? operand(result) : (gm_operand){0, 0, s->type},
                  .rank = rank,
-                 .target = {disp, s->count, s->type},
+                 .target = target,
                  .op = op};
-  WITHOUT_GIL(code = gm_rma(&a));
-  if (code == 0) return GM_DONE;
+  WITHOUT_GIL(code = req ? gm_rma_request(&a, req) : gm_rma(&a));
+  if (code == 0) {
+    if (TRACING) trace_note_access(&a);
+    return GM_DONE;
+  }
   int class = error_class(code);
   return class == GM_ERR_BUFFER || class == GM_ERR_INTERN ? code : 0;
+}
+
+/* The target side with as many items of the same datatype as the origin. */
+static gm_target_spec same_items(const spec *s, int64_t disp) { return (gm_target_spec){disp, s->count, s->type}; }
+
+/* The target side of any datatype, with integers of Python alone. Returns -1 for anything else. */
+static int target_spec(PyObject *o, const spec *s, gm_target_spec *to) {
+  *to = same_items(s, 0);
+  if (!o || o == Py_None) return 0;
+  if (PyLong_Check(o)) return parse_int(o, &to->disp);
+  if (!PyList_CheckExact(o) && !PyTuple_CheckExact(o)) return -1;
+  Py_ssize_t k = PySequence_Fast_GET_SIZE(o);
+  int64_t *integers[] = {&to->disp, &to->count};
+  if (k < 1 || k > 3) return -1;
+  for (Py_ssize_t i = 0; i < k && i < 2; i++) {
+    PyObject *item = PySequence_Fast_GET_ITEM(o, i);
+    if (!PyLong_Check(item) || parse_int(item, integers[i]) < 0) return -1;
+  }
+  if (k < 3) return 0;
+  PyObject *t = PySequence_Fast_GET_ITEM(o, 2);
+  if (!PyObject_TypeCheck(t, DatatypeType)) return -1;
+  to->datatype = ((DatatypeObject *)t)->h;
+  return 0;
+}
+
+/* Where an accumulate has its items at the target, if these are like the origin's. Returns -1 if they are not. */
+static int target_items(PyObject *o, const spec *s, int64_t *disp) {
+  gm_target_spec to;
+  if (target_spec(o, s, &to) < 0 || to.count != s->count || to.datatype != s->type) return -1;
+  *disp = to.disp;
+  return 0;
+}
+
+/* What a call returns that has been done: None, or the request that it returns. */
+static PyObject *done_with(int64_t *req) {
+  if (req) return new_request(*req, NULL);
+  Py_RETURN_NONE;
 }
 
 gm_target *reach(gm_desc *d, int64_t rank, int64_t disp, int64_t n, int64_t *at) {
@@ -85,9 +125,9 @@ gm_target *reach(gm_desc *d, int64_t rank, int64_t disp, int64_t n, int64_t *at)
   return t;
 }
 
-/* A passive-target epoch. */
-static int locked(const gm_desc *d, const gm_target *t) {
-  return d->open == GM_OPEN_LOCK_ALL || (t->open & GM_TARGET_LOCKED);
+/* Whether a call may access a rank at once: one that returns a request may in passive-target epochs only. */
+static int at_once(const gm_desc *d, int64_t rank, const int64_t *req) {
+  return !req || (rank >= 0 && rank < d->size && locked(d, &d->target[rank]));
 }
 
 /* Moves n bytes to (put) or from a target that is mapped in this process. memmove: a rank may access its own part,
@@ -158,35 +198,48 @@ static void note(gm_desc *d, int64_t rank, int64_t disp, int64_t bytes, int op) 
   trace_note_rma(d->handle, rank, disp, bytes, bytes, op);
 }
 
-static PyObject *transfer(HOT, int which) {
+/* Put and Get, and with req Rput and Rget. A request is that of a send that is complete, unless Go makes one. */
+static PyObject *transfer(HOT, int which, int put, int64_t *req) {
   static const char *const names[] = {"origin", "target_rank", "target", NULL};
   PyObject *a[3];
   spec s;
-  int64_t rank, disp;
+  int64_t rank, at;
+  gm_target_spec to;
+  int done = 0;
   gm_desc *d = win_descriptor(self);
   if (!d || match_args(names, 2, args, n, kwnames, a) < 0 || parse_int(a[1], &rank) < 0 ||
-      parse_spec(a[0], which == CALL_GET, &s) < 0)
+      parse_message(a[0], !put, &s) < 0)
     FALL_BACK(which);
   int64_t bytes = s.count * s.size;
-  if (target_disp(a[2], bytes, &disp) < 0) {
+  to = same_items(&s, 0);
+  if (!s.apart && target_disp(a[2], bytes, &to.disp) == 0) {
+    gm_target *t = at_once(d, rank, req) ? reach(d, rank, to.disp, bytes, &at) : NULL;
+    if (t) done = direct(d, t, put, s.view.buf, at, bytes);
+    if (t && !done)
+      done = req ? kernel_copy(d, t, put, s.view.buf, at, bytes) : copied(d, t, put, s.view.buf, at, bytes);
+    if (TRACING && done == GM_DONE) note(d, rank, to.disp, bytes, 0);
+  } else if (target_spec(a[2], &s, &to) < 0) {
     PyBuffer_Release(&s.view);
     FALL_BACK(which);
   }
-  int done = 0, put = which == CALL_PUT;
-  int64_t at;
-  gm_target *t = reach(d, rank, disp, bytes, &at);
-  if (t) done = direct(d, t, put, s.view.buf, at, bytes);
-  if (t && !done) done = copied(d, t, put, s.view.buf, at, bytes);
-  if (!done) done = general_call(d, self, put ? GM_PUT : GM_GET, &s, NULL, rank, disp, 0);
+  if (!done) done = general_call(d, self, put ? GM_PUT : GM_GET, &s, NULL, rank, to, 0, req);
   PyBuffer_Release(&s.view);
   if (!done) FALL_BACK(which);
-  if (done != GM_DONE) return raise_code(done);
-  if (TRACING) note(d, rank, disp, bytes, 0);
-  Py_RETURN_NONE;
+  return done == GM_DONE ? done_with(req) : raise_code(done);
 }
 
-static PyObject *win_put(HOT) { return transfer(self, args, n, kwnames, CALL_PUT); }
-static PyObject *win_get(HOT) { return transfer(self, args, n, kwnames, CALL_GET); }
+static PyObject *win_put(HOT) { return transfer(self, args, n, kwnames, CALL_PUT, 1, NULL); }
+static PyObject *win_get(HOT) { return transfer(self, args, n, kwnames, CALL_GET, 0, NULL); }
+
+static PyObject *win_rput(HOT) {
+  int64_t req = GM_REQUEST_SENT;
+  return transfer(self, args, n, kwnames, CALL_RPUT, 1, &req);
+}
+
+static PyObject *win_rget(HOT) {
+  int64_t req = GM_REQUEST_SENT;
+  return transfer(self, args, n, kwnames, CALL_RGET, 0, &req);
+}
 
 /* put_notify(win, origin, target_rank, target, slot): makes a put, and notifies the target, if the put completes in its
    call. Returns False if not, and if anything is unusual: gormapy.notify then does it step by step. */
@@ -215,7 +268,8 @@ PyObject *raw_put_notify(ARGS) {
   Py_RETURN_TRUE;
 }
 
-static PyObject *win_accumulate(HOT) {
+/* Accumulate, and with req Raccumulate. */
+static PyObject *accumulate(HOT, int which, int64_t *req) {
   static const char *const names[] = {"origin", "target_rank", "target", "op", NULL};
   PyObject *a[4];
   spec s;
@@ -223,17 +277,54 @@ static PyObject *win_accumulate(HOT) {
   int op, done = 0;
   gm_desc *d = win_descriptor(self);
   if (!d || match_args(names, 2, args, n, kwnames, a) < 0 || parse_int(a[1], &rank) < 0 || (op = op_number(a[3])) < 0 ||
-      op == GM_OP_NO_OP || (a[2] && a[2] != Py_None && !PyLong_Check(a[2])) || parse_spec(a[0], 0, &s) < 0)
-    FALL_BACK(CALL_ACCUMULATE);
-  if (target_disp(a[2], s.count * s.size, &disp) == 0 && s.count * s.size <= LONG_COPY) {
-    done = updated(d, op, s.type, s.view.buf, NULL, s.count, s.size, rank, disp);
-    if (!done) done = general_call(d, self, GM_ACC, &s, NULL, rank, disp, op);
+      op == GM_OP_NO_OP || parse_spec(a[0], 0, &s) < 0)
+    FALL_BACK(which);
+  if (target_items(a[2], &s, &disp) == 0 && s.count * s.size <= LONG_COPY) {
+    if (at_once(d, rank, req)) done = updated(d, op, s.type, s.view.buf, NULL, s.count, s.size, rank, disp);
+    if (TRACING && done == GM_DONE) note(d, rank, disp, s.count * s.size, op);
+    if (!done) done = general_call(d, self, GM_ACC, &s, NULL, rank, same_items(&s, disp), op, req);
   }
   PyBuffer_Release(&s.view);
-  if (!done) FALL_BACK(CALL_ACCUMULATE);
-  if (done != GM_DONE) return raise_code(done);
-  if (TRACING) note(d, rank, disp, s.count * s.size, op);
-  Py_RETURN_NONE;
+  if (!done) FALL_BACK(which);
+  return done == GM_DONE ? done_with(req) : raise_code(done);
+}
+
+static PyObject *win_accumulate(HOT) { return accumulate(self, args, n, kwnames, CALL_ACCUMULATE, NULL); }
+
+static PyObject *win_raccumulate(HOT) {
+  int64_t req = GM_REQUEST_SENT;
+  return accumulate(self, args, n, kwnames, CALL_RACCUMULATE, &req);
+}
+
+/* Get_accumulate, and with req Rget_accumulate. */
+static PyObject *get_accumulate(HOT, int which, int64_t *req) {
+  static const char *const names[] = {"origin", "result", "target_rank", "target", "op", NULL};
+  PyObject *a[5];
+  spec s, r;
+  int64_t rank, disp;
+  int op, done = 0;
+  gm_desc *d = win_descriptor(self);
+  if (!d || match_args(names, 3, args, n, kwnames, a) < 0 || parse_int(a[2], &rank) < 0 || (op = op_number(a[4])) < 0 ||
+      op == GM_OP_NO_OP || parse_spec(a[0], 0, &s) < 0)
+    FALL_BACK(which);
+  if (parse_spec(a[1], 1, &r) == 0) {
+    if (s.count == r.count && s.type == r.type && s.count * s.size <= LONG_COPY && target_items(a[3], &s, &disp) == 0) {
+      if (at_once(d, rank, req)) done = updated(d, op, s.type, s.view.buf, r.view.buf, s.count, s.size, rank, disp);
+      if (TRACING && done == GM_DONE) note(d, rank, disp, s.count * s.size, op);
+      if (!done) done = general_call(d, self, GM_GET_ACC, &s, &r, rank, same_items(&s, disp), op, req);
+    }
+    PyBuffer_Release(&r.view);
+  }
+  PyBuffer_Release(&s.view);
+  if (!done) FALL_BACK(which);
+  return done == GM_DONE ? done_with(req) : raise_code(done);
+}
+
+static PyObject *win_get_accumulate(HOT) { return get_accumulate(self, args, n, kwnames, CALL_GET_ACCUMULATE, NULL); }
+
+static PyObject *win_rget_accumulate(HOT) {
+  int64_t req = GM_REQUEST_SENT;
+  return get_accumulate(self, args, n, kwnames, CALL_RGET_ACCUMULATE, &req);
 }
 
 static PyObject *win_fetch_and_op(HOT) {
@@ -249,15 +340,14 @@ static PyObject *win_fetch_and_op(HOT) {
   if (parse_spec(a[1], 1, &r) == 0) {
     if (s.count == 1 && r.count == 1 && s.type == r.type) {
       done = updated(d, op, s.type, s.view.buf, r.view.buf, 1, s.size, rank, disp);
-      if (!done) done = general_call(d, self, GM_FETCH_OP, &s, &r, rank, disp, op);
+      if (TRACING && done == GM_DONE) note(d, rank, disp, s.size, op);
+      if (!done) done = general_call(d, self, GM_FETCH_OP, &s, &r, rank, same_items(&s, disp), op, NULL);
     }
     PyBuffer_Release(&r.view);
   }
   PyBuffer_Release(&s.view);
   if (!done) FALL_BACK(CALL_FETCH_AND_OP);
-  if (done != GM_DONE) return raise_code(done);
-  if (TRACING) note(d, rank, disp, s.size, op);
-  Py_RETURN_NONE;
+  return done == GM_DONE ? done_with(NULL) : raise_code(done);
 }
 
 static PyObject *win_compare_and_swap(HOT) {
@@ -291,104 +381,29 @@ static PyObject *win_compare_and_swap(HOT) {
   Py_RETURN_NONE;
 }
 
-/* A flush has nothing to wait for where every operation is complete at once. It writes puts that were bundled. */
-static PyObject *flush(HOT, int which) {
-  static const char *const names[] = {"rank", NULL};
-  PyObject *a[1];
-  int64_t rank, at;
-  const gm_target *t;
-  gm_desc *d = win_descriptor(self);
-  if (!d || !(d->flags & GM_DESC_COMPLETE_ON_RETURN) || match_args(names, 1, args, n, kwnames, a) < 0 ||
-      parse_int(a[0], &rank) < 0 || !(t = reach(d, rank, 0, 0, &at)) || !locked(d, t) || !complete_bundled(d, rank))
-    FALL_BACK(which);
-  NOTE_WIN(d->handle, rank, -1);
-  Py_RETURN_NONE;
-}
-
-static PyObject *win_flush(HOT) { return flush(self, args, n, kwnames, CALL_FLUSH); }
-static PyObject *win_flush_local(HOT) { return flush(self, args, n, kwnames, CALL_FLUSH_LOCAL); }
-
-static PyObject *flush_all(HOT, int which) {
-  gm_desc *d = win_descriptor(self);
-  if (!d || n || kwnames || !(d->flags & GM_DESC_COMPLETE_ON_RETURN) || d->open != GM_OPEN_LOCK_ALL ||
-      !complete_bundled(d, -1))
-    FALL_BACK(which);
-  NOTE_WIN(d->handle, TRACE_NO_PEER, -1);
-  Py_RETURN_NONE;
-}
-
-static PyObject *win_flush_all(HOT) { return flush_all(self, args, n, kwnames, CALL_FLUSH_ALL); }
-static PyObject *win_flush_local_all(HOT) { return flush_all(self, args, n, kwnames, CALL_FLUSH_LOCAL_ALL); }
-
-static PyObject *win_lock(HOT) {
-  static const char *const names[] = {"rank", "lock_type", "assertion", NULL};
-  PyObject *a[3];
-  int64_t rank, kind = GM_LOCK_EXCLUSIVE, assertion = 0, pending = 0;
-  int code;
-  gm_status own;
-  if (!win_descriptor(self) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0 ||
-      (a[1] && parse_int(a[1], &kind) < 0) || (a[2] && parse_int(a[2], &assertion) < 0))
-    FALL_BACK(CALL_LOCK);
-  NOTE_WIN(((WinObject *)self)->h, rank, kind);
-  /* Neither this nor gm_unlock waits: the GIL stays held. */
-  code = gm_lock(((WinObject *)self)->h, rank, kind, assertion, &pending);
-  if (code == GM_INTERRUPTED) code = resume(pending, &own);
-  return none_or(code);
-}
-
-static PyObject *win_unlock(HOT) {
-  static const char *const names[] = {"rank", NULL};
-  PyObject *a[1];
-  int64_t rank, pending = 0;
-  int code;
-  gm_status own;
-  if (!win_descriptor(self) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0)
-    FALL_BACK(CALL_UNLOCK);
-  NOTE_WIN(((WinObject *)self)->h, rank, -1);
-  code = gm_unlock(((WinObject *)self)->h, rank, &pending);
-  if (code == GM_INTERRUPTED) code = resume(pending, &own);
-  return none_or(code);
-}
-
-static PyObject *win_fence(HOT) {
-  static const char *const names[] = {"assertion", NULL};
-  PyObject *a[1];
-  int64_t assertion = 0, pending = 0;
-  int code;
-  gm_status own;
-  if (!win_descriptor(self) || match_args(names, 0, args, n, kwnames, a) < 0 ||
-      (a[0] && parse_int(a[0], &assertion) < 0))
-    FALL_BACK(CALL_FENCE);
-  NOTE_WIN(((WinObject *)self)->h, TRACE_NO_PEER, assertion);
-  BLOCKING(code, pending, &own, gm_fence(((WinObject *)self)->h, assertion, &pending));
-  return none_or(code);
-}
-
 TRACED(win_put, CALL_PUT)
 TRACED(win_get, CALL_GET)
 TRACED(win_accumulate, CALL_ACCUMULATE)
+TRACED(win_get_accumulate, CALL_GET_ACCUMULATE)
+TRACED(win_rput, CALL_RPUT)
+TRACED(win_rget, CALL_RGET)
+TRACED(win_raccumulate, CALL_RACCUMULATE)
+TRACED(win_rget_accumulate, CALL_RGET_ACCUMULATE)
 TRACED(win_fetch_and_op, CALL_FETCH_AND_OP)
 TRACED(win_compare_and_swap, CALL_COMPARE_AND_SWAP)
-TRACED(win_flush, CALL_FLUSH)
-TRACED(win_flush_local, CALL_FLUSH_LOCAL)
-TRACED(win_flush_all, CALL_FLUSH_ALL)
-TRACED(win_flush_local_all, CALL_FLUSH_LOCAL_ALL)
-TRACED(win_lock, CALL_LOCK)
-TRACED(win_unlock, CALL_UNLOCK)
-TRACED(win_fence, CALL_FENCE)
 
 PyMethodDef win_methods[] = {
     HOT_METHOD("Put", traced_win_put, "($self, origin, target_rank, target=None)"),
     HOT_METHOD("Get", traced_win_get, "($self, origin, target_rank, target=None)"),
     HOT_METHOD("Accumulate", traced_win_accumulate, "($self, origin, target_rank, target=None, op=...)"),
+    HOT_METHOD("Get_accumulate", traced_win_get_accumulate,
+               "($self, origin, result, target_rank, target=None, op=...)"),
+    HOT_METHOD("Rput", traced_win_rput, "($self, origin, target_rank, target=None)"),
+    HOT_METHOD("Rget", traced_win_rget, "($self, origin, target_rank, target=None)"),
+    HOT_METHOD("Raccumulate", traced_win_raccumulate, "($self, origin, target_rank, target=None, op=...)"),
+    HOT_METHOD("Rget_accumulate", traced_win_rget_accumulate,
+               "($self, origin, result, target_rank, target=None, op=...)"),
     HOT_METHOD("Fetch_and_op", traced_win_fetch_and_op, "($self, origin, result, target_rank, target_disp=0, op=...)"),
     HOT_METHOD("Compare_and_swap", traced_win_compare_and_swap,
                "($self, origin, compare, result, target_rank, target_disp=0)"),
-    HOT_METHOD("Flush", traced_win_flush, "($self, rank)"),
-    HOT_METHOD("Flush_local", traced_win_flush_local, "($self, rank)"),
-    HOT_METHOD("Flush_all", traced_win_flush_all, "($self)"),
-    HOT_METHOD("Flush_local_all", traced_win_flush_local_all, "($self)"),
-    HOT_METHOD("Lock", traced_win_lock, "($self, rank, lock_type=1, assertion=0)"),
-    HOT_METHOD("Unlock", traced_win_unlock, "($self, rank)"),
-    HOT_METHOD("Fence", traced_win_fence, "($self, assertion=0)"),
     {0}};

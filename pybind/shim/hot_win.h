@@ -1,4 +1,4 @@
-/* What hot_win.c and hot_checked.c have in common. */
+/* What hot_win.c, hot_epoch.c and hot_checked.c have in common. */
 #ifndef HOT_WIN_H
 #define HOT_WIN_H
 
@@ -20,5 +20,10 @@ gm_target *reach(gm_desc *d, int64_t rank, int64_t disp, int64_t n, int64_t *at)
 
 /* Any epoch. */
 static inline int accessible(const gm_desc *d, const gm_target *t) { return (d->open | t->open) != 0; }
+
+/* A passive-target epoch. */
+static inline int locked(const gm_desc *d, const gm_target *t) {
+  return d->open == GM_OPEN_LOCK_ALL || (t->open & GM_TARGET_LOCKED);
+}
 
 #endif

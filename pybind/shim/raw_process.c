@@ -5,10 +5,10 @@
 
 PyObject *request_class, *prequest_class, *in_place;
 
-/* setup(exception class[, request class, persistent request class, MPI.IN_PLACE, Datatype, Intracomm, Message]) */
+/* setup(exception class[, request class, persistent request class, MPI.IN_PLACE, Datatype, Intracomm, Message, Group]) */
 static PyObject *setup(PyObject *self, PyObject *args) {
-  PyObject *e, *r = NULL, *p = NULL, *ip = NULL, *d = NULL, *c = NULL, *m = NULL;
-  if (!PyArg_ParseTuple(args, "O|OOOOOO", &e, &r, &p, &ip, &d, &c, &m)) return NULL;
+  PyObject *e, *r = NULL, *p = NULL, *ip = NULL, *d = NULL, *c = NULL, *m = NULL, *g = NULL;
+  if (!PyArg_ParseTuple(args, "O|OOOOOOO", &e, &r, &p, &ip, &d, &c, &m, &g)) return NULL;
   Py_INCREF(e);
   Py_XSETREF(exception_class, e);
   Py_XINCREF(r);
@@ -23,6 +23,8 @@ static PyObject *setup(PyObject *self, PyObject *args) {
   Py_XSETREF(intracomm_class, c);
   Py_XINCREF(m);
   Py_XSETREF(message_class, m);
+  Py_XINCREF(g);
+  Py_XSETREF(group_class, g);
   Py_RETURN_NONE;
 }
 

@@ -81,8 +81,7 @@ typedef struct {
 
 /* types.c, memory.c, word.c */
 extern PyTypeObject *HandleType, *SentinelType, *StartedType, *CommType, *WinType, *RequestType, *MessageType,
-    *DatatypeType, *StatusType, *HolderType;
-extern PyTypeObject *MemoryType, *BufferType, *WordType;
+    *GroupType, *DatatypeType, *StatusType, *HolderType, *FileType, *MemoryType, *BufferType, *WordType;
 extern PyType_Spec memory_spec, buffer_spec, word_spec;
 int ready_types(PyObject *module);
 PyTypeObject *new_type(PyObject *module, PyType_Spec *spec); /* as the module's; NULL with an exception */
@@ -203,10 +202,11 @@ int match_args(const char *const *names, int required, PyObject *const *args, Py
 int parse_int(PyObject *o, int64_t *out);
 int parse_small_int(PyObject *o, int64_t *v);
 
-/* spec.c: a contiguous buffer of a dense datatype, as the hot methods take it. */
+/* spec.c: a contiguous buffer and a datatype, as the hot methods take them. */
 typedef struct {
   Py_buffer view;
-  int64_t type, count, size; /* handle, items, bytes of an item */
+  int64_t type, count, size; /* handle, items, bytes of the data of an item */
+  int apart;                 /* the items are not dense */
 } spec;
 
 /* Reads one of the common buffer specifications. Returns 0, or -1 if the object is
@@ -273,8 +273,8 @@ int is_registered(const char *family, int64_t h, int last);
 /* hot_message.c */
 extern PyObject *message_class;
 
-/* hot_making.c */
-extern PyObject *intracomm_class;
+/* hot_making.c, hot_group.c */
+extern PyObject *intracomm_class, *group_class;
 
 /* hot_request.c. A new Request that keeps the buffer of s acquired. */
 PyObject *new_request(int64_t h, spec *s);
@@ -294,6 +294,11 @@ enum {
   CALL_PUT,
   CALL_GET,
   CALL_ACCUMULATE,
+  CALL_GET_ACCUMULATE,
+  CALL_RPUT,
+  CALL_RGET,
+  CALL_RACCUMULATE,
+  CALL_RGET_ACCUMULATE,
   CALL_FETCH_AND_OP,
   CALL_COMPARE_AND_SWAP,
   CALL_FLUSH,
@@ -302,7 +307,14 @@ enum {
   CALL_FLUSH_LOCAL_ALL,
   CALL_LOCK,
   CALL_UNLOCK,
+  CALL_LOCK_ALL,
+  CALL_UNLOCK_ALL,
   CALL_FENCE,
+  CALL_SYNC,
+  CALL_POST,
+  CALL_START_ACCESS,
+  CALL_COMPLETE,
+  CALL_WAIT_EXPOSED,
   CALL_SEND,
   CALL_RECV,
   CALL_SSEND,
@@ -353,6 +365,18 @@ enum {
   CALL_COMM_DUP,
   CALL_COMM_SPLIT,
   CALL_COMM_FREE,
+  CALL_COMM_GROUP,
+  CALL_COMM_RANK,
+  CALL_COMM_SIZE,
+  CALL_GROUP_SIZE,
+  CALL_GROUP_RANK,
+  CALL_GROUP_INCL,
+  CALL_TRANSLATE_RANKS,
+  CALL_GROUP_FREE,
+  CALL_GET_SOURCE,
+  CALL_GET_TAG,
+  CALL_GET_ERROR,
+  CALL_GET_COUNT,
   CALL_CREATE_CONTIGUOUS,
   CALL_CREATE_VECTOR,
   CALL_CREATE_HVECTOR,
@@ -363,8 +387,26 @@ enum {
   CALL_CREATE_HINDEXED_BLOCK,
   CALL_CREATE_SUBARRAY,
   CALL_CREATE_STRUCT,
+  CALL_TYPE_SIZE,
+  CALL_TYPE_EXTENT,
+  CALL_PACK,
+  CALL_UNPACK,
   CALL_COMMIT,
   CALL_FREE_TYPE,
+  CALL_READ_AT,
+  CALL_WRITE_AT,
+  CALL_READ,
+  CALL_WRITE,
+  CALL_READ_AT_ALL,
+  CALL_WRITE_AT_ALL,
+  CALL_READ_ALL,
+  CALL_WRITE_ALL,
+  CALL_READ_ORDERED,
+  CALL_WRITE_ORDERED,
+  CALL_READ_SHARED,
+  CALL_WRITE_SHARED,
+  CALL_SEEK,
+  CALL_GET_POSITION,
   CALL_COUNT
 };
 extern const char *const hot_names[];
@@ -380,9 +422,12 @@ PyObject *set_fallback(PyObject *self, PyObject *args);
 #define SIGNATURE_END "\n--\n\n"
 #define HOT_METHOD(name, f, signature) \
   {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS, name signature SIGNATURE_END}
+#define HOT_NOARGS(name, f) {name, f, METH_NOARGS, name "($self)" SIGNATURE_END}
 #define HOT_CLASS_METHOD(name, f, signature) \
   {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS | METH_CLASS, name signature SIGNATURE_END}
-extern PyMethodDef win_methods[], comm_methods[], comm_coll_methods[], comm_object_methods[], request_methods[];
-extern PyMethodDef comm_making_methods[], datatype_methods[], comm_message_methods[], message_methods[];
+extern PyMethodDef win_methods[], comm_methods[], comm_coll_methods[], comm_object_methods[], request_methods[],
+    comm_making_methods[], datatype_methods[], comm_message_methods[], message_methods[], win_epoch_methods[],
+    file_methods[], group_methods[], comm_group_methods[], comm_query_methods[], datatype_query_methods[],
+    status_query_methods[], datatype_pack_methods[];
 
 #endif

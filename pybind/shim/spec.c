@@ -56,7 +56,7 @@ int watch(PyObject *o, Py_ssize_t n) {
 /* A buffer b with a datatype t and a count c, or NULL. apart: the items may have gaps; who says how many there are vouches for
    them, as in Python. */
 static int parse_items(PyObject *b, PyObject *t, PyObject *c, int writable, int apart, spec *s) {
-  int fits = 0;
+  s->apart = 0;
   if (b == Py_None || !PyObject_CheckBuffer(b)) return -1;
   /* NumPy takes its time to spell out a format: only where it is needed. */
   int flags = PyBUF_ANY_CONTIGUOUS | (t ? 0 : PyBUF_FORMAT) | (writable ? PyBUF_WRITABLE : 0);
@@ -69,7 +69,7 @@ static int parse_items(PyObject *b, PyObject *t, PyObject *c, int writable, int 
     if (d->shape.size <= 0) goto unusual;
     if (!datatype_communicates(d)) {
       if (!apart || !c || !datatype_is_committed(d)) goto unusual;
-      fits = 1;
+      s->apart = 1;
     }
     s->type = d->h;
     s->size = d->shape.size;
@@ -78,7 +78,8 @@ static int parse_items(PyObject *b, PyObject *t, PyObject *c, int writable, int 
     s->size = s->view.itemsize;
   }
   if (c) {
-    if (!PyLong_Check(c) || parse_int(c, &s->count) < 0 || s->count < 0 || (!fits && s->count > s->view.len / s->size))
+    if (!PyLong_Check(c) || parse_int(c, &s->count) < 0 || s->count < 0 ||
+        s->count > (s->apart ? INT64_MAX : s->view.len) / s->size)
       goto unusual;
   } else {
     s->count = s->view.len / s->size;

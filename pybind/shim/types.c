@@ -153,6 +153,8 @@ static int win_getbuffer(PyObject *self, Py_buffer *view, int flags) {
 #define BASE_DOC(Name) {Py_tp_doc, "Base of gormapy.MPI." Name "."}
 
 static PyType_Slot handle_slots[] = {{Py_tp_members, handle_members}, BASE_DOC("Handle"), {0}};
+static PyType_Slot group_slots[] = {{Py_tp_methods, group_methods}, BASE_DOC("Group"), {0}};
+static PyType_Slot file_slots[] = {{Py_tp_methods, file_methods}, BASE_DOC("File"), {0}};
 static PyType_Slot comm_slots[] = {{Py_tp_members, comm_members}, {Py_tp_methods, comm_methods}, BASE_DOC("Comm"), {0}};
 static PyType_Slot message_slots[] = {
     {Py_tp_members, message_members}, {Py_tp_methods, message_methods}, BASE_DOC("Message"), {0}};
@@ -233,6 +235,8 @@ enum {
   static PyType_Spec name##_spec = {"gormapy._fast." #Name, sizeof(Name##Object), 0, flags, name##_slots}
 
 SPEC(Handle, handle, BASE);
+static PyType_Spec group_spec = {"gormapy._fast.Group", sizeof(HandleObject), 0, BASE, group_slots};
+static PyType_Spec file_spec = {"gormapy._fast.File", sizeof(HandleObject), 0, BASE, file_slots};
 SPEC(Comm, comm, BASE);
 SPEC(Message, message, BASE);
 SPEC(Win, win, BASE);
@@ -245,13 +249,19 @@ SPEC(Holder, holder, INSIDE);
 static PyType_Spec sentinel_spec = {"gormapy._fast.Sentinel", 0, 0, BASE, sentinel_slots};
 
 PyTypeObject *HandleType, *SentinelType, *StartedType, *CommType, *WinType, *RequestType, *MessageType, *DatatypeType,
-    *StatusType, *HolderType, *MemoryType, *BufferType, *WordType;
+    *GroupType, *FileType, *StatusType, *HolderType, *MemoryType, *BufferType, *WordType;
 
-PyTypeObject *new_type(PyObject *module, PyType_Spec *spec) {
-  PyObject *type = PyType_FromSpec(spec);
+static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec, PyObject *type) {
   if (!type) return NULL;
   Py_INCREF(type); /* it is here for good */
   return PyModule_AddObject(module, strrchr(spec->name, '.') + 1, type) < 0 ? NULL : (PyTypeObject *)type;
+}
+
+PyTypeObject *new_type(PyObject *module, PyType_Spec *spec) { return add_type(module, spec, PyType_FromSpec(spec)); }
+
+/* The type of objects that have a handle and methods. */
+static PyTypeObject *new_handle_type(PyObject *module, PyType_Spec *spec) {
+  return add_type(module, spec, PyType_FromSpecWithBases(spec, (PyObject *)HandleType));
 }
 
 /* Adds a second table of methods to a type. */
@@ -277,8 +287,16 @@ int ready_types(PyObject *module) {
       {&RoomType, &room_spec},         {&WordType, &word_spec},         {&StatusMemoryType, &status_memory_spec}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (!(*all[i].type = new_type(module, all[i].spec))) return -1;
+  if (!(GroupType = new_handle_type(module, &group_spec))) return -1;
+  if (!(FileType = new_handle_type(module, &file_spec))) return -1;
+  if (add_methods(WinType, win_epoch_methods) < 0) return -1;
   if (add_methods(CommType, comm_coll_methods) < 0) return -1;
   if (add_methods(CommType, comm_making_methods) < 0) return -1;
   if (add_methods(CommType, comm_message_methods) < 0) return -1;
+  if (add_methods(CommType, comm_group_methods) < 0) return -1;
+  if (add_methods(CommType, comm_query_methods) < 0) return -1;
+  if (add_methods(DatatypeType, datatype_pack_methods) < 0) return -1;
+  if (add_methods(DatatypeType, datatype_query_methods) < 0) return -1;
+  if (add_methods(StatusType, status_query_methods) < 0) return -1;
   return add_methods(CommType, comm_object_methods);
 }

@@ -1,7 +1,9 @@
 """The calls that the extension answers, and the methods that are marked as their fallbacks."""
 
 import inspect
+from array import array
 
+import numpy as np
 import pytest
 
 
@@ -28,3 +30,96 @@ def test_nothing_else_is_marked(mpi):
     for cls in classes:
         for name, member in vars(cls).items():
             assert not hasattr(getattr(member, "__func__", member), "is_hot"), f"{cls.__name__}.{name}"
+
+
+def test_groups_of_any_sequence(mpi):
+    """The extension reads short lists and tuples of ranks, Python everything else: the results are the same."""
+    group = mpi.COMM_WORLD.Get_group()
+    for ranks in [0], (0,), range(1), np.zeros(1, "i4"), array("i", [0]), [np.int64(0)], [True - 1]:
+        one = group.Incl(ranks)
+        assert one.Compare(group) == mpi.IDENT, ranks
+        assert one.Translate_ranks(ranks, group) == [0], ranks
+        one.Free()
+        assert not one
+    assert group.Translate_ranks([0, mpi.PROC_NULL] * 100, group) == [0, mpi.PROC_NULL] * 100
+    assert group.Translate_ranks([0, mpi.PROC_NULL], mpi.GROUP_EMPTY) == [mpi.UNDEFINED, mpi.PROC_NULL]
+    assert group.Translate_ranks(ranks=[0], group=group) == group.Translate_ranks([0]) == group.Translate_ranks() == [0]
+    assert group.Incl([]) == mpi.GROUP_EMPTY
+    assert (group.size, group.rank) == (group.Get_size(), group.Get_rank()) == (1, 0)
+    assert (mpi.GROUP_EMPTY.size, mpi.GROUP_EMPTY.rank) == (0, mpi.UNDEFINED)
+    for wrong, error in ([0.5], TypeError), ([1 << 40], OverflowError), (None, TypeError):
+        with pytest.raises(error):
+            group.Incl(wrong)
+    for call in (
+        lambda: group.Incl([1]),
+        lambda: group.Incl([0, 0]),
+        lambda: group.Translate_ranks([7], group),
+        lambda: group.Translate_ranks([0], mpi.GROUP_NULL),
+        mpi.GROUP_NULL.Get_size,
+        mpi.GROUP_NULL.Free,
+        mpi.COMM_NULL.Get_group,
+        mpi.COMM_NULL.Get_rank,
+    ):
+        with pytest.raises(mpi.Exception):
+            call()
+    other = mpi.Group(group)
+    group.Free()
+    for call in other.Get_size, other.Get_rank, other.Free, lambda: other.Incl([0]):
+        with pytest.raises(mpi.Exception, match="has been freed"):
+            call()
+
+
+def test_counts_of_a_status(mpi):
+    status, none, three = mpi.Status(), mpi.BYTE.Create_contiguous(0), mpi.BYTE.Create_contiguous(3)
+    assert (status.Get_source(), status.Get_tag(), status.Get_error()) == (mpi.ANY_SOURCE, mpi.ANY_TAG, mpi.SUCCESS)
+    status.Set_elements(mpi.BYTE, 24)
+    assert [status.Get_count(t) for t in (mpi.DOUBLE, mpi.INT, three)] == [3, 6, 8]
+    assert status.Get_count() == status.Get_count(datatype=mpi.BYTE) == 24
+    assert status.Get_count(none) == mpi.UNDEFINED
+    status.Set_elements(mpi.BYTE, 25)
+    assert status.Get_count(mpi.DOUBLE) == mpi.UNDEFINED
+    status.Set_elements(mpi.BYTE, 0)
+    assert status.Get_count(none) == status.Get_count(mpi.DOUBLE) == 0
+    with pytest.raises(mpi.Exception):
+        status.Get_count(mpi.DATATYPE_NULL)
+    for call in mpi.DATATYPE_NULL.Get_size, mpi.DATATYPE_NULL.Get_extent:
+        with pytest.raises(mpi.Exception):
+            call()
+    none.Free(), three.Free()
+
+
+def test_packing_of_items_without_gaps(mpi):
+    """The extension packs them; a type with gaps, and what has no room, is Python's."""
+    three, spaced = mpi.INT.Create_contiguous(3).Commit(), mpi.INT.Create_vector(2, 1, 2).Commit()
+    items, packed, back = np.arange(1, 8, dtype="i4"), np.zeros(40, "u1"), np.zeros(8, "i4")
+    world = mpi.COMM_WORLD
+    assert three.Pack(items, packed, 4, comm=world) == 28  # two whole items
+    assert packed[4:28].tobytes() == items[:6].tobytes()
+    assert not packed[:4].any()
+    assert not packed[28:].any()
+    assert three.Unpack(packed, 4, back, world) == 28
+    assert back.tolist() == [1, 2, 3, 4, 5, 6, 0, 0]
+    assert mpi.INT.Unpack(packed[:13], 4, back, world) == 12
+    assert spaced.Pack(items, packed, 0, world) == 16  # two items of three
+    assert packed[:16].tobytes() == np.array([1, 3, 4, 6], "i4").tobytes()
+    for position in -1, 30, 1 << 40:
+        with pytest.raises(mpi.Exception):
+            three.Pack(items, packed, position, world)
+    for position in -1, 41:
+        with pytest.raises(mpi.Exception):
+            three.Unpack(packed, position, back, world)
+    assert three.Unpack(packed, 40, back, world) == 40
+    for call in (
+        lambda: mpi.INT.Pack(items, bytes(40), 0, world),
+        lambda: mpi.INT.Pack(items[::2], packed, 0, world),
+        lambda: mpi.INT.Unpack(packed, 0, bytes(8), world),
+        lambda: mpi.INT.Pack(None, packed, 0, world),
+    ):
+        with pytest.raises((BufferError, TypeError, ValueError)):
+            call()
+    with pytest.raises(TypeError):
+        mpi.INT.Pack(items, packed, 0)
+    for datatype in three, spaced:
+        datatype.Free()
+    with pytest.raises(mpi.Exception):
+        three.Pack(items, packed, 0, world)

@@ -274,7 +274,8 @@ class _Stub:
             return
         live = inspect.getattr_static(cls, name)
         if isinstance(live, property):
-            node = self._sources.of(live.fget)
+            by_python = isinstance(live.fget, FunctionType)
+            node = self._sources.of(live.fget) if by_python else self._replaced(cls, live.fget.__name__)
             declared = f"{name}: {self._returned(name, node)}"
             sentence = ast.get_docstring(node) if node.name == name else self._sources.sentence(cls, name)
             doc = self._document(cls.__name__, name, live, declared, sentence)

@@ -120,7 +120,7 @@ def _connect_extension():
     from . import bsend, comm, commlock, docstrings, errhandler, hot, naming
 
     docstrings.install(globals())
-    _fast.setup(Exception, Request, Prequest, IN_PLACE, Datatype, Intracomm, Message)
+    _fast.setup(Exception, Request, Prequest, IN_PLACE, Datatype, Intracomm, Message, Group)
     _fast.set_registries(
         naming._names,
         naming._attributes,

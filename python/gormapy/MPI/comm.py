@@ -114,25 +114,28 @@ class Comm(
     # Group and processes
     # -------------------
 
+    @hot
     def Get_group(self) -> Group:
         """Return the group of the communicator."""
         return Group._made(core.CommGroup(self._h))
 
+    @hot
     def Get_size(self) -> int:
         """Return the number of ranks."""
         if self._size < 0 or not self._h:
             self._size = check(core.CommSize(self._h))
         return self._size
 
+    @hot
     def Get_rank(self) -> int:
         """Return the rank of this process."""
         if self._rank < 0 or not self._h:
             self._rank = check(core.CommRank(self._h))
         return self._rank
 
-    group = property(Get_group, doc="Group of the communicator.")
-    size = property(Get_size, doc="Number of ranks.")
-    rank = property(Get_rank, doc="Rank of this process.")
+    group = property(fast.Comm.Get_group, doc="Group of the communicator.")
+    size = property(fast.Comm.Get_size, doc="Number of ranks.")
+    rank = property(fast.Comm.Get_rank, doc="Rank of this process.")
 
     @property
     def _peers(self):

@@ -162,10 +162,12 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
             raise Exception(constants.ERR_TYPE)
         return self
 
+    @hot
     def Get_size(self) -> int:
         """Return the number of bytes of data."""
         return self._checked()._size
 
+    @hot
     def Get_extent(self) -> tuple[int, int]:
         """Return the lower bound and the extent."""
         return self._checked()._lb, self._extent
@@ -174,7 +176,7 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
         """Return the lower bound and the extent of the data alone."""
         return self._checked()._true_lb, self._true_extent
 
-    size = property(Get_size, doc="Number of bytes of data.")
+    size = property(fast.Datatype.Get_size, doc="Number of bytes of data.")
 
     @property
     def extent(self) -> int:
@@ -432,10 +434,12 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
     # Pack and unpack
     # ---------------
 
+    @hot
     def Pack(self, inbuf: BufSpec, outbuf: BufSpec, position: int, comm: Comm) -> int:
         """Pack elements into contiguous memory."""
         return self._pack("Pack", inbuf, outbuf, position, core.TypePack)
 
+    @hot
     def Unpack(self, inbuf: BufSpec, position: int, outbuf: BufSpec, comm: Comm) -> int:
         """Unpack elements from contiguous memory."""
         return self._unpack("Unpack", inbuf, position, outbuf, core.TypeUnpack, self._size)

@@ -274,10 +274,12 @@ def get_vendor() -> tuple[str, tuple[int, int, int]]:
 # Clock
 # -----
 
+_now = time.monotonic  # CLOCK_MONOTONIC, without looking for it in every call
+
 
 def Wtime() -> float:
     """Return the time of a clock."""
-    return time.clock_gettime(time.CLOCK_MONOTONIC)
+    return _now()
 
 
 def Wtick() -> float:

@@ -19,6 +19,7 @@ from .errhandler import ErrorHandling
 from .exception import Exception, check, error, fields
 from .group import Group
 from .handle import Handle, adopt, named
+from .hot import hot
 from .info import INFO_NULL
 from .msgbuffer import index, message
 from .request import Request
@@ -76,7 +77,7 @@ def _done(request):
     return fast.result(check(request))
 
 
-class File(ErrorHandling, Handle, fast.Handle):
+class File(ErrorHandling, Handle, fast.File):
     """File that the ranks of a communicator have opened together."""
 
     _family = "File"
@@ -255,11 +256,13 @@ class File(ErrorHandling, Handle, fast.Handle):
         disp = check(core.FileViewDisp(self._h))
         return disp, opened.etype._reference(), opened.filetype._reference(), opened.datarep
 
+    @hot
     def Seek(self, offset: int, whence: int = SEEK_SET) -> None:
         """Move this rank's file pointer."""
         self._checked()
         check(core.FileSeek(self._h, index(offset, "offset"), index(whence, "whence")))
 
+    @hot
     def Get_position(self) -> int:
         """Return where this rank's file pointer is, in etypes of the view."""
         self._checked()
@@ -337,18 +340,22 @@ class File(ErrorHandling, Handle, fast.Handle):
         (_, request), opened.split = opened.split, None
         request.Wait(status)
 
+    @hot
     def Read_at(self, offset: int, buf: BufSpec, status: Status | None = None) -> None:
         """Read into `buf` at an offset."""
         self._access(0, buf, status, offset)
 
+    @hot
     def Read_at_all(self, offset: int, buf: BufSpec, status: Status | None = None) -> None:
         """Read into `buf` at an offset, all ranks together."""
         self._access(_ALL, buf, status, offset)
 
+    @hot
     def Write_at(self, offset: int, buf: BufSpec, status: Status | None = None) -> None:
         """Write `buf` at an offset."""
         self._access(_WRITE, buf, status, offset)
 
+    @hot
     def Write_at_all(self, offset: int, buf: BufSpec, status: Status | None = None) -> None:
         """Write `buf` at an offset, all ranks together."""
         self._access(_WRITE | _ALL, buf, status, offset)
@@ -369,18 +376,22 @@ class File(ErrorHandling, Handle, fast.Handle):
         """Start to write `buf` at an offset, all ranks together."""
         return self._start(_WRITE | _ALL, buf, offset)
 
+    @hot
     def Read(self, buf: BufSpec, status: Status | None = None) -> None:
         """Read into `buf` at this rank's file pointer."""
         self._access(_OWN, buf, status)
 
+    @hot
     def Read_all(self, buf: BufSpec, status: Status | None = None) -> None:
         """Read into `buf` at this rank's file pointer, all ranks together."""
         self._access(_OWN | _ALL, buf, status)
 
+    @hot
     def Write(self, buf: BufSpec, status: Status | None = None) -> None:
         """Write `buf` at this rank's file pointer."""
         self._access(_OWN | _WRITE, buf, status)
 
+    @hot
     def Write_all(self, buf: BufSpec, status: Status | None = None) -> None:
         """Write `buf` at this rank's file pointer, all ranks together."""
         self._access(_OWN | _WRITE | _ALL, buf, status)
@@ -401,10 +412,12 @@ class File(ErrorHandling, Handle, fast.Handle):
         """Start to write `buf` at this rank's file pointer, all ranks together."""
         return self._start(_OWN | _WRITE | _ALL, buf)
 
+    @hot
     def Read_shared(self, buf: BufSpec, status: Status | None = None) -> None:
         """Read into `buf` at the shared file pointer."""
         self._access(_SHARED, buf, status)
 
+    @hot
     def Write_shared(self, buf: BufSpec, status: Status | None = None) -> None:
         """Write `buf` at the shared file pointer."""
         self._access(_SHARED | _WRITE, buf, status)
@@ -417,10 +430,12 @@ class File(ErrorHandling, Handle, fast.Handle):
         """Start to write `buf` at the shared file pointer."""
         return self._start(_SHARED | _WRITE, buf)
 
+    @hot
     def Read_ordered(self, buf: BufSpec, status: Status | None = None) -> None:
         """Read into `buf` at the shared file pointer, in the order of ranks."""
         self._access(_SHARED | _ALL, buf, status)
 
+    @hot
     def Write_ordered(self, buf: BufSpec, status: Status | None = None) -> None:
         """Write `buf` at the shared file pointer, in the order of ranks."""
         self._access(_SHARED | _WRITE | _ALL, buf, status)

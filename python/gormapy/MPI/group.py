@@ -10,6 +10,7 @@ from gormapy._ext import core, fast
 from . import constants
 from .exception import Exception, check
 from .handle import Handle, adopt, named
+from .hot import hot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +23,7 @@ _EMPTY = 1
 _RANK_ERROR = 1 << 30  # marks error codes, which the sign cannot tell from UNDEFINED
 
 
-class Group(Handle, fast.Handle):
+class Group(Handle, fast.Group):
     """Ordered set of processes."""
 
     _family = "Group"
@@ -48,10 +49,12 @@ class Group(Handle, fast.Handle):
             raise Exception(constants.ERR_GROUP)
         return self._h
 
+    @hot
     def Get_size(self) -> int:
         """Return the number of processes."""
         return check(core.GroupSize(self._checked()))
 
+    @hot
     def Get_rank(self) -> int:
         """Return the rank of this process."""
         rank = core.GroupRank(self._checked())
@@ -59,9 +62,10 @@ class Group(Handle, fast.Handle):
             raise Exception(-rank & (_RANK_ERROR - 1))
         return rank
 
-    size = property(Get_size, doc="Number of processes.")
-    rank = property(Get_rank, doc="Rank of this process.")
+    size = property(fast.Group.Get_size, doc="Number of processes.")
+    rank = property(fast.Group.Get_rank, doc="Rank of this process.")
 
+    @hot
     def Translate_ranks(self, ranks: Sequence[int] | None = None, group: Group | None = None) -> list[int]:
         """Translate ranks in the group to ranks in another one."""
         if group is None:  # to the group of COMM_WORLD
@@ -103,6 +107,7 @@ class Group(Handle, fast.Handle):
         """Create a group of the members of one group that are not in another."""
         return cls._made(core.GroupDifference(group1._checked(), group2._checked()))
 
+    @hot
     def Incl(self, ranks: Sequence[int]) -> Self:
         """Create a group of the listed members."""
         return type(self)._made(fast.group_incl(self._checked(), _ranks(ranks)))
@@ -122,6 +127,7 @@ class Group(Handle, fast.Handle):
         listed = _ranges(ranks)
         return type(self)._made(core.GroupRangeExcl(self._checked(), listed.buffer_info()[0], len(listed) // 3))
 
+    @hot
     def Free(self) -> None:
         """Free the group."""
         if self._checked() != _EMPTY:
@@ -142,7 +148,7 @@ def _ranges(ranges):
 
 
 # What makes objects without the argument that Group.__new__ has for programs.
-_new = fast.Handle.__new__
+_new = fast.Group.__new__
 _plain = Group.__new__
 
 GROUP_NULL = Group()

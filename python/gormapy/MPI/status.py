@@ -9,6 +9,7 @@ from gormapy._ext import fast
 
 from . import constants
 from . import datatype as _datatype  # noqa: F401  (makes the predefined datatypes)
+from .hot import hot
 from .typecode import DATATYPES, TYPE_CHARS
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class Status(fast.Status):
         self._error = constants.SUCCESS
         self._nbytes = self._cancelled = 0
 
+    @hot
     def Get_source(self) -> int:
         """Return the source of the message."""
         return self._source
@@ -76,6 +78,7 @@ class Status(fast.Status):
         """Set the source of the message."""
         self._source = source
 
+    @hot
     def Get_tag(self) -> int:
         """Return the tag of the message."""
         return self._tag
@@ -84,6 +87,7 @@ class Status(fast.Status):
         """Set the tag of the message."""
         self._tag = tag
 
+    @hot
     def Get_error(self) -> int:
         """Return the error of the operation."""
         return self._error
@@ -92,6 +96,7 @@ class Status(fast.Status):
         """Set the error of the operation."""
         self._error = error
 
+    @hot
     def Get_count(self, datatype: Datatype = BYTE) -> int:
         """Return how many elements of a datatype came."""
         size = datatype.Get_size()
@@ -116,9 +121,9 @@ class Status(fast.Status):
         """Set whether the operation was cancelled."""
         self._cancelled = bool(flag)
 
-    source = property(Get_source, Set_source, doc="Source of the message.")
-    tag = property(Get_tag, Set_tag, doc="Tag of the message.")
-    error = property(Get_error, Set_error, doc="Error of the operation.")
+    source = property(fast.Status.Get_source, Set_source, doc="Source of the message.")
+    tag = property(fast.Status.Get_tag, Set_tag, doc="Tag of the message.")
+    error = property(fast.Status.Get_error, Set_error, doc="Error of the operation.")
     cancelled = property(Is_cancelled, Set_cancelled, doc="Whether the operation was cancelled.")
 
     @property

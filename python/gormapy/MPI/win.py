@@ -349,6 +349,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         self._keep_origin(target_rank, holder)
         self._access(fast.ACC, target_rank, source, None, spec, handle_of(op))
 
+    @hot
     @_to_a_rank
     def Get_accumulate(
         self, origin: BufSpec, result: BufSpec, target_rank: int, target: TargetSpec | None = None, op: Op = SUM
@@ -390,24 +391,28 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     # Request-based communication
     # ---------------------------
 
+    @hot
     @_to_a_rank
     def Rput(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None) -> Request:
         """Start a Put, and return its request."""
         source, spec, holder = parse_access(origin, True, target_rank, target)
         return self._request(fast.PUT, target_rank, source, None, spec, holder)
 
+    @hot
     @_to_a_rank
     def Rget(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None) -> Request:
         """Start a Get, and return its request."""
         source, spec, holder = parse_access(origin, False, target_rank, target)
         return self._request(fast.GET, target_rank, source, None, spec, holder)
 
+    @hot
     @_to_a_rank
     def Raccumulate(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None, op: Op = SUM) -> Request:
         """Start an Accumulate, and return its request."""
         source, spec, holder = parse_access(origin, True, target_rank, target)
         return self._request(fast.ACC, target_rank, source, None, spec, holder, handle_of(op))
 
+    @hot
     @_to_a_rank
     def Rget_accumulate(
         self, origin: BufSpec, result: BufSpec, target_rank: int, target: TargetSpec | None = None, op: Op = SUM
@@ -426,19 +431,23 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         fast.fence(self._h, assertion)
         self._completed()
 
+    @hot
     def Start(self, group: Group, assertion: int = 0) -> None:
         """Begin access to the parts of the ranks in `group`."""
         fast.win_start(self._h, _group(group, "Start"), assertion)
 
+    @hot
     def Complete(self) -> None:
         """End the access that Start began."""
         fast.win_complete(self._h)
         self._completed()
 
+    @hot
     def Post(self, group: Group, assertion: int = 0) -> None:
         """Begin to expose this rank's part to the ranks in `group`."""
         fast.win_post(self._h, _group(group, "Post"), assertion)
 
+    @hot
     def Wait(self) -> Literal[True]:
         """End the exposure that Post began: wait until all its ranks have called Complete."""
         fast.win_wait(self._h)
@@ -459,10 +468,12 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         fast.unlock(self._h, rank)
         self._completed(rank)
 
+    @hot
     def Lock_all(self, assertion: int = 0) -> None:
         """Begin access to all ranks by shared locks."""
         fast.lock_all(self._h, assertion)
 
+    @hot
     def Unlock_all(self) -> None:
         """End access to all ranks, with all operations."""
         fast.unlock_all(self._h)
@@ -492,6 +503,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         fast.flush_local_all(self._h)
         self._completed()
 
+    @hot
     def Sync(self) -> None:
         """Order this rank's loads and stores to its window: a memory barrier."""
         fast.win_sync(self._h)

@@ -36,6 +36,7 @@ _COMPLETING = {"Flush": 1, "Flush_all": 0, "Unlock": 1, "Unlock_all": 0, "Fence"
 _COMPLETING |= {"Flush_local": 1, "Flush_local_all": 0}
 _SENDS = {"Send": "Ssend", "Isend": "Issend", "send": "ssend", "isend": "issend", "Send_init": "Ssend_init"}
 
+_NOTHING = 0, 0, MPI.BYTE  # of one side of an operation that does nothing, and yet has a request of its own
 _windows = {}  # handle -> LateWindow
 _requests = {}  # handle of a request -> (LateWindow, LateOperation)
 _layer = Layer()  # the checker may stand before it
@@ -83,7 +84,7 @@ def _requested(name):
             if late.shown or not operation.can_be_late():
                 return _at_once(method, late, operation)
             late.begin(operation.rank)
-            request = _originals["Rput"](self, bytearray(), operation.rank)
+            request = self._request(fast.PUT, operation.rank, _NOTHING, None, _NOTHING, None)
             late.put_off(operation)
             _requests[request._h] = late, operation
             return request
@@ -335,7 +336,7 @@ def install(setting, rank, checked):
     if model:
         copies.install()
     late_window.begin(f"{seed} {rank}")
-    for name in (*NAMES, "Rput", "Flush"):
+    for name in (*NAMES, "Flush"):
         _originals[name] = getattr(MPI.Win, name)
     for name in NAMES:
         _replace(MPI.Win, name, _operation(name))

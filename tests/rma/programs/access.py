@@ -98,6 +98,54 @@ def transposes(flavour):
 
 
 @case
+def forms_of_a_target(flavour):
+    """A place at the target in every form: calls read the usual ones in the extension, the others in Python."""
+    forms = [
+        lambda at: at,
+        np.int64,
+        lambda at: [at],
+        lambda at: (at, 3),
+        lambda at: [at, 3, MPI.INT],
+        lambda at: (np.int64(at), np.int32(3), MPI.INT),
+        lambda at: (at, 3, "i"),
+        lambda at: [at, 12, MPI.BYTE],
+    ]
+    target = (rank + 1) % size
+    values, theirs = np.arange(1, 4, dtype="i4") + rank, np.arange(1, 4, dtype="i4") + (rank - 1) % size
+    spaced = MPI.INT.Create_vector(3, 1, 2).Commit()
+    apart = np.zeros(6, "i4")
+    apart[::2] = values
+    for form in forms:
+        with Window(flavour, 8, "i4") as w:
+            back, old, place = np.zeros(3, "i4"), np.zeros(3, "i4"), form(w.at(target, 2))
+            w.win.Lock_all()
+            if isinstance(place, (tuple, list)) and len(place) == 3:
+                w.win.Put([apart, 1, spaced], target, place)
+                w.win.Rput([apart, 1, spaced], target, place).Wait()
+                w.win.Flush(target)
+                w.win.Rget([apart, 1, spaced], target, place).Wait()
+                w.win.Get([apart, 1, spaced], target, place)
+                w.win.Flush(target)
+            w.win.Put(values, target, place)
+            w.win.Flush(target)
+            if not isinstance(place, list) or len(place) < 3 or place[2] != MPI.BYTE:
+                w.win.Accumulate(values, target, place)
+                w.win.Get_accumulate(values, old, target, place)
+                w.win.Flush(target)
+                same(old, 2 * values)
+                w.win.Raccumulate(values, target, place).Wait()
+                w.win.Rget_accumulate(-3 * values, old, target, place).Wait()
+                same(old, 4 * values)
+            w.win.Rget(back, target, place).Wait()
+            w.win.Unlock_all()
+            same(back, values)
+            same(apart, [values[0], 0, values[1], 0, values[2], 0])
+            w.settle()
+            same(w.mine, [0, 0, *theirs, 0, 0, 0])
+    spaced.Free()
+
+
+@case
 def to_oneself(flavour):
     """Every call on the own rank, under each kind of epoch that allows it."""
     with Window(flavour, 8, "i8") as w:
