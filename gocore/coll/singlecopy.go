@@ -609,7 +609,7 @@ const pieceKept = 64 << 10
 // contiguous is left to keep, as is what is not worth it.
 func (d *SingleCopyOp) keepPiece() bool {
 	to, from := d.kept()
-	if to.Addr == nil {
+	if to.Addr == nil || d.c.singleCopy != singleCopyYes { // in the trial, a fault of this memory would have no number of its own
 		return false
 	}
 	n := min(to.Bytes(), from.Bytes()) - d.keptBytes
