@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -35,6 +36,11 @@ func TestCollectivesAllocateNothing(t *testing.T) {
 		{"copies", coll.KindScatter, 0, 8192, 0.5},
 		{"copies", coll.KindAllgather, 0, 8192, 0.5},
 		{"copies", coll.KindAlltoall, 0, 8192, 0.5},
+		{"parts", coll.KindGatherv, 0, 1, 0.5},
+		{"parts", coll.KindScatterv, 0, 1, 0.5},
+		{"parts", coll.KindAllgatherv, 0, 1, 0.5},
+		{"parts", coll.KindAlltoallv, 0, 1, 0.5},
+		{"parts", coll.KindAlltoallv, 0, 8192, 0.5},
 		{"copies", coll.KindReduce, op.Sum, 8192, 8}, // lists of operands and of temporary memory
 	} {
 		t.Run(c.name+" "+c.kind.String(), func(t *testing.T) {
@@ -47,6 +53,7 @@ func TestCollectivesAllocateNothing(t *testing.T) {
 				comm.UseBlock(r.Engine, 0)
 				send, recv := make([]int64, 2*c.n), make([]int64, 2*c.n)
 				a := coll.Args{Call: coll.Call{Kind: c.kind, Bytes: 8 * c.n, Elem: longs(send).Type.Kind(), Op: c.op}, Send: longs(send[:c.n]), Recv: longs(recv[:c.n])}
+				counts, displs := []int{c.n, c.n}, []int{0, c.n}
 				why := engine.Reason{Call: job.CallCollective, Peer: -2, Tag: -1}
 				wait := func(advance func() bool, check func() error, err func() *errs.Error) {
 					for r.Engine.Wait(&why, advance, check) == engine.ErrInterrupted {
@@ -55,7 +62,18 @@ func TestCollectivesAllocateNothing(t *testing.T) {
 				}
 				repeat := func() {
 					for range calls {
-						if s := comm.BoardOp(&a); s != nil {
+						if c.name == "parts" {
+							a.Bytes = -1
+							v := coll.Vec{Addr: unsafe.Pointer(&recv[0]), Counts: counts, Displs: displs, Type: longs(recv).Type}
+							d := comm.SingleCopyOpV(&a, &v, &v)
+							if d == nil { // see trialAfter
+								a.Kind = coll.KindAllgatherv
+								d = comm.SingleCopyOpV(&a, &v, &v)
+								a.Kind = c.kind
+							}
+							wait(d.AdvanceFunc, d.CheckFunc, d.Err)
+							d.Release()
+						} else if s := comm.BoardOp(&a); s != nil {
 							wait(s.AdvanceFunc, s.CheckFunc, s.Err)
 							s.Release()
 						} else {

@@ -20,6 +20,8 @@ type Args struct {
 	Send, Recv  p2p.Buf
 	SendInPlace bool
 	RecvInPlace bool // root of a scatter
+	// SendV and RecvV are the sides that have a count for each rank.
+	SendV, RecvV *Vec
 	// Objects is not nil if the parts are heads of objects. The own one need not be copied.
 	Objects *Objects
 

@@ -1,6 +1,7 @@
 package coll
 
 import (
+	"slices"
 	"unsafe"
 
 	"gormapy/gocore/dtype"
@@ -16,6 +17,14 @@ type Vec struct {
 	Counts []int
 	Displs []int
 	Type   *dtype.Type
+}
+
+// Clone returns a copy of v with counts and displacements of its own; nil of an empty one.
+func (v *Vec) Clone() *Vec {
+	if v.Type == nil {
+		return nil
+	}
+	return &Vec{Addr: v.Addr, Counts: slices.Clone(v.Counts), Displs: slices.Clone(v.Displs), Type: v.Type}
 }
 
 func (v *Vec) part(i int) p2p.Buf {

@@ -39,6 +39,8 @@
 //   - longer (of two ranks with a core each, more than boardPair), blocking: each rank copies what it
 //     needs straight from the others' buffers, once; reductions fold a slice each, but for a Reduce of two ranks (singlereduce.go). What
 //     is not long, and of two ranks only operands from stagePair on, is read from a copy that the others map (stage.go).
+//   - with a count for each rank, blocking: the same, or from the slots of the board, as each rank decides for what it sends (parts.go).
+//     The first rooted ones on a communicator use messages.
 //   - else, and an allreduce of two ranks with a core each, by messages. Bcast: binomial tree, from 256 KiB on in segments, so that
 //     a rank passes on one while it receives the next. Gather, Scatter, Allgather,
 //     Alltoall: each part directly from its source to its destination. Reduce,

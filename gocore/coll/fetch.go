@@ -40,9 +40,9 @@ func (d *SingleCopyOp) get(to unsafe.Pointer, r, off, n int) {
 // copying returns how many ranks copy at the same time.
 func (d *SingleCopyOp) copying() int {
 	switch d.Kind {
-	case KindGather, KindReduce: // a reduction copies whole slices only to its root
+	case KindGather, KindGatherv, KindReduce: // a reduction copies whole slices only to its root
 		return 1
-	case KindBcast, KindScatter:
+	case KindBcast, KindScatter, KindScatterv:
 		return d.c.Size - 1
 	}
 	return d.c.Size

@@ -3,7 +3,6 @@ package coll
 import (
 	"unsafe"
 
-	"gormapy/gocore/errs"
 	"gormapy/gocore/p2p"
 )
 
@@ -170,7 +169,7 @@ func (c *Comm) alltoallDirectly(start func(o *Op) func(i int) p2p.Buf, recv *Vec
 func (o *Op) keep(dst, src p2p.Buf) {
 	copyLocal(dst, src)
 	if room, n := dst.Bytes(), src.Bytes(); n > room && o.own == nil {
-		o.own = errs.New(errs.Truncate, "%s: this rank sends itself %d bytes for a part of %d bytes (both counts must be equal)", o.Name(), n, room)
+		o.own = tooLong(o.Name(), o.c.Rank, o.c.Rank, n, room)
 	}
 }
 

@@ -76,8 +76,10 @@ type SingleCopyOp struct {
 	keptBytes  int // how many bytes of what this rank keeps have been copied
 
 	reduced          reduction
-	mine             uint64 // see pair
-	scheduled, asked plan   // of an earlier collective, see again
+	vecs             [2]Vec      // what SendV and RecvV point to, see SingleCopyOpV
+	own              *errs.Error // of a part that is too long: this rank's, and the collective goes on
+	mine             uint64      // see pair
+	scheduled, asked plan        // of an earlier collective, see again
 }
 
 // plan has steps that an operation takes again when it is used again: what they need is in its fields.
@@ -123,6 +125,13 @@ func (c *Comm) SingleCopyOp(a *Args) *SingleCopyOp {
 	default:
 		return nil
 	}
+	d := c.takeCopy(a)
+	d.start()
+	return d
+}
+
+// takeCopy returns an operation, which has no steps yet.
+func (c *Comm) takeCopy(a *Args) *SingleCopyOp {
 	c.sweep()
 	d := c.spareCopy(a).Swap(nil)
 	if d == nil {
@@ -130,13 +139,17 @@ func (c *Comm) SingleCopyOp(a *Args) *SingleCopyOp {
 		d.AdvanceFunc, d.CheckFunc = d.Advance, d.Check
 	}
 	*d = SingleCopyOp{Args: *a, c: c, from: d.from, generation: c.Chan.Generation(), scheduled: d.scheduled, asked: d.asked,
-		AdvanceFunc: d.AdvanceFunc, CheckFunc: d.CheckFunc}
-	if c.singleCopy == singleCopyUnknown {
+		vecs: d.vecs, AdvanceFunc: d.AdvanceFunc, CheckFunc: d.CheckFunc}
+	return d
+}
+
+// start sets the steps.
+func (d *SingleCopyOp) start() {
+	if d.c.singleCopy == singleCopyUnknown {
 		d.steps = d.trial()
 	} else {
 		d.steps = d.begin()
 	}
-	return d
 }
 
 // spareCopies are operations that have completed, by kind, and by whether this rank is the root: their plans are for these.
@@ -244,7 +257,7 @@ func (d *SingleCopyOp) told() {
 		}
 	}
 	// The memory can be read now. It was this rank's all the same if nobody else has published any.
-	if d.err == nil && (d.c.Size == 2 || d.Kind == KindBcast || d.Kind == KindScatter) {
+	if d.err == nil && (d.c.Size == 2 || d.Kind == KindBcast || d.Kind == KindScatter || d.Kind == KindScatterv) {
 		d.err = d.c.refusedBy(&d.Call, who)
 	}
 }
@@ -317,7 +330,12 @@ func (d *SingleCopyOp) refuse(number func() uint32) func() bool {
 }
 
 // Err returns the error of a completed collective.
-func (d *SingleCopyOp) Err() *errs.Error { return d.err }
+func (d *SingleCopyOp) Err() *errs.Error {
+	if d.err == nil {
+		return d.own
+	}
+	return d.err
+}
 
 // Lent is Op.Lent. Single copies are no reason: what they read is retracted.
 func (d *SingleCopyOp) Lent() bool { return d.msg != nil && d.msg.Lent() }
@@ -429,6 +447,11 @@ func (d *SingleCopyOp) wait(k *uint32, rooted bool) func() bool {
 // publish returns a step that publishes value, as the next collective, whose number it
 // stores in k.
 func (d *SingleCopyOp) publish(k *uint32, value func() source) func() bool {
+	return d.publishing(k, func() { *d.c.board.source(d.c.Rank, *k) = value() })
+}
+
+// publishing is publish of what write writes into the slot, or into its data, which it does not exceed.
+func (d *SingleCopyOp) publishing(k *uint32, write func()) func() bool {
 	d.numbers++
 	return func() bool {
 		b := d.c.board
@@ -443,7 +466,7 @@ func (d *SingleCopyOp) publish(k *uint32, value func() source) func() bool {
 			}
 		}
 		d.c.board.wait(&d.waiting, false)
-		*b.source(d.c.Rank, *k) = value()
+		write()
 		b.publish(*k, &d.Call)
 		d.published = true
 		d.c.ringOthers()
@@ -584,6 +607,8 @@ func (d *SingleCopyOp) schedule() []func() bool {
 		return []func() bool{d.publish(&d.k, func() source { return d.dense(d.Send, 1) }), d.leave(&d.k), d.wait(&d.k, true)}
 	case KindAllgather, KindAlltoall:
 		return []func() bool{d.publish(&d.k, d.parts), d.read(&d.k, d.anyRank), then(d.collect), d.leave(&d.k), then(d.keep), d.wait(&d.k, false)}
+	case KindGatherv, KindScatterv, KindAllgatherv, KindAlltoallv:
+		return d.scheduleV()
 	}
 	return d.reduction()
 }
@@ -632,6 +657,12 @@ func (d *SingleCopyOp) kept() (to, from p2p.Buf) {
 		return part(d.Recv, me), part(d.Send, me)
 	case d.Kind == KindAllgather || d.Kind == KindGather:
 		return part(d.Recv, me), d.Send
+	case d.Kind == KindScatterv:
+		return d.Recv, d.SendV.part(me)
+	case d.Kind == KindAlltoallv:
+		return d.RecvV.part(me), d.SendV.part(me)
+	case d.Kind == KindAllgatherv || d.Kind == KindGatherv:
+		return d.RecvV.part(me), d.Send
 	}
 	return to, from
 }

@@ -130,6 +130,9 @@ var stageMost = [kinds]int{
 	KindGather:             64 << 10,
 	KindAllgather:          64 << 10,
 	KindAlltoall:           16 << 10, // for each rank
+	KindGatherv:            64 << 10,
+	KindAllgatherv:         64 << 10,
+	KindAlltoallv:          16 << 10, // for each rank
 	KindReduce:             1 << 20,
 	KindAllreduce:          1 << 20,
 	KindReduceScatterBlock: 1 << 20,

@@ -1,10 +1,12 @@
 package coll
 
 import (
+	"gormapy/gocore/errs"
 	"gormapy/gocore/p2p"
+	"gormapy/gocore/sys"
 )
 
-// Start starts a collective with equal counts by messages.
+// Start starts a collective by messages.
 func (c *Comm) Start(a *Args) *Op {
 	send := &a.Send
 	if a.SendInPlace {
@@ -53,6 +55,18 @@ func (c *Comm) Start(a *Args) *Op {
 		o = c.ReduceScatterBlock(a.Send, a.Recv, a.Op)
 	case KindScan, KindExscan:
 		o = c.Scan(a.Send, a.Recv, a.Op, a.Kind == KindExscan)
+	case KindGatherv:
+		o = c.Gather(send, a.RecvV, a.Root)
+	case KindScatterv:
+		recv := &a.Recv
+		if a.RecvInPlace {
+			recv = nil
+		}
+		o = c.Scatter(a.SendV, recv, a.Root)
+	case KindAllgatherv:
+		o = c.Allgather(send, a.RecvV)
+	case KindAlltoallv:
+		o = c.Alltoall(a.SendV, a.RecvV, a.SendInPlace)
 	default:
 		panic("coll: Start of " + a.Kind.String())
 	}
@@ -69,4 +83,36 @@ func (c *Comm) all(b p2p.Buf, root int) *Vec {
 		return nil
 	}
 	return Uniform(b, c.Size)
+}
+
+// Alone does a collective of one rank.
+func (c *Comm) Alone(a *Args) (e *errs.Error) {
+	if fault := sys.Touch(func() { e = a.alone() }); fault != nil {
+		return a.faulted(fault)
+	}
+	return e
+}
+
+func (a *Args) alone() *errs.Error {
+	to, from := a.Recv, a.Send
+	switch a.Kind {
+	case KindBarrier, KindIbarrier, KindBcast, KindExscan:
+		return nil
+	case KindScatterv:
+		from = a.SendV.part(0)
+	case KindGatherv, KindAllgatherv:
+		to = a.RecvV.part(0)
+	case KindAlltoallv:
+		if to = a.RecvV.part(0); !a.SendInPlace {
+			from = a.SendV.part(0)
+		}
+	}
+	if a.SendInPlace || a.RecvInPlace {
+		return nil
+	}
+	copyLocal(to, from)
+	if room, n := to.Bytes(), from.Bytes(); n > room {
+		return tooLong(a.Kind.String(), 0, 0, n, room)
+	}
+	return nil
 }

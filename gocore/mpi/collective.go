@@ -1,6 +1,9 @@
 package mpi
 
 import (
+	"slices"
+	"unsafe"
+
 	"gormapy/gocore/coll"
 	"gormapy/gocore/dtype"
 	"gormapy/gocore/engine"
@@ -166,6 +169,9 @@ func CollBlocking(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, op
 	if e := c.args(&a, kind, saddr, scount, stype, raddr, rcount, rtype, oph, root); e != nil {
 		return CodeOf(e)
 	}
+	if c.size == 1 {
+		return CodeOf(c.coll.Alone(&a))
+	}
 	s := c.coll.BoardOp(&a)
 	if s == nil {
 		if d := c.coll.SingleCopyOp(&a); d != nil {
@@ -323,27 +329,39 @@ type Side struct {
 	Type   int64
 }
 
+// vec returns the side with counts and displacements of its own.
 func (s *Side) vec(n int) (*coll.Vec, *errs.Error) {
-	if len(s.Counts) != n || (len(s.Displs) != n && len(s.Displs) != 0) {
-		return nil, errs.New(errs.Arg, "there are %d counts and %d displacements for %d ranks", len(s.Counts), len(s.Displs), n)
+	var v coll.Vec
+	if e := s.fill(&v, n); e != nil {
+		return nil, e
 	}
-	v := &coll.Vec{Counts: make([]int, n), Displs: make([]int, n)}
+	return v.Clone(), nil
+}
+
+// fill fills in v. Its counts and displacements are those of s.
+func (s *Side) fill(v *coll.Vec, n int) *errs.Error {
+	if len(s.Counts) != n || (len(s.Displs) != n && len(s.Displs) != 0) {
+		return errs.New(errs.Arg, "there are %d counts and %d displacements for %d ranks", len(s.Counts), len(s.Displs), n)
+	}
+	displs := s.Displs
+	if len(displs) == 0 {
+		displs = make([]int64, n)
+		for i := 1; i < n; i++ {
+			displs[i] = displs[i-1] + s.Counts[i-1]
+		}
+	}
 	if s.Addr == 0 || uint64(s.Addr) >= smallestAddress {
 		v.Addr = pointer(s.Addr)
 	}
-	at := 0
-	for i := range n {
-		b, e := buf(s.Addr, s.Counts[i], s.Type)
+	v.Counts, v.Displs = unsafe.Slice((*int)(unsafe.Pointer(&s.Counts[0])), n), unsafe.Slice((*int)(unsafe.Pointer(&displs[0])), n)
+	for _, count := range s.Counts {
+		b, e := buf(s.Addr, count, s.Type)
 		if e != nil {
-			return nil, e
+			return e
 		}
-		v.Type, v.Counts[i], v.Displs[i] = b.Type, b.Count, at
-		at += b.Count
-		if len(s.Displs) > 0 {
-			v.Displs[i] = int(s.Displs[i])
-		}
+		v.Type = b.Type
 	}
-	return v, nil
+	return nil
 }
 
 func (s *Side) one() (p2p.Buf, *errs.Error) {
@@ -361,78 +379,108 @@ func (s *Side) one() (p2p.Buf, *errs.Error) {
 	return buf(s.Addr+off, s.Counts[0], s.Type)
 }
 
-// Collv starts a collective with a count for each rank.
-func Collv(kind int, comm int64, s, r *Side, root int, nonblocking bool) (req int64, code Code) {
+// Collv starts a nonblocking collective with a count for each rank.
+func Collv(kind int, comm int64, s, r *Side, root int) (req int64, code Code) {
 	defer Contain(&code)
-	start, e := collv(kind, comm, s, r, root, nonblocking)
+	start, e := collv(kind, comm, s, r, root)
 	if e != nil {
 		return 0, CodeOf(e)
 	}
 	return inBackground(collective{start()}), 0
 }
 
+// CollvBlocking runs a collective with a count for each rank; like Blocking. It doesn't use the lists of s and r later.
+func CollvBlocking(kind int, comm int64, s, r *Side, root int, pending *int64) (code Code) {
+	defer Contain(&code)
+	c, e := getUsableComm(comm)
+	if e != nil {
+		return CodeOf(e)
+	}
+	if c.remote != nil {
+		send, recv := s.clone(), r.clone()
+		start, e := c.interCollv(coll.Call{Kind: coll.Kind(kind), Root: root, Bytes: -1}, &send, &recv, root)
+		if e != nil {
+			return CodeOf(e)
+		}
+		return finishNow(collective{start()}, pending)
+	}
+	var a coll.Args
+	var send, recv coll.Vec
+	if e := c.vecArgs(&a, kind, s, r, root, &send, &recv); e != nil {
+		return CodeOf(e)
+	}
+	if c.size == 1 {
+		a.SendV, a.RecvV = send.Clone(), recv.Clone()
+		return CodeOf(c.coll.Alone(&a))
+	}
+	if d := c.coll.SingleCopyOpV(&a, &send, &recv); d != nil {
+		return c.runCopies(d, pending)
+	}
+	kept := a // so that a stays on the stack
+	kept.SendV, kept.RecvV = send.Clone(), recv.Clone()
+	return finishNow(collective{c.coll.Start(&kept)}, pending)
+}
+
+func (s *Side) clone() Side {
+	return Side{s.Addr, slices.Clone(s.Counts), slices.Clone(s.Displs), s.Type}
+}
+
 // collv checks the arguments of Collv, and returns what starts the collective.
-func collv(kind int, comm int64, s, r *Side, root int, nonblocking bool) (starts, *errs.Error) {
+func collv(kind int, comm int64, s, r *Side, root int) (starts, *errs.Error) {
 	c, e := getUsableComm(comm)
 	if e != nil {
 		return nil, e
 	}
-	call := coll.Call{Kind: coll.Kind(kind), Root: root, Bytes: -1, Nonblocking: nonblocking}
 	if c.remote != nil {
-		return c.interCollv(call, s, r, root)
+		return c.interCollv(coll.Call{Kind: coll.Kind(kind), Root: root, Bytes: -1, Nonblocking: true}, s, r, root)
 	}
-	if root < 0 || root >= c.size {
-		return nil, errs.New(errs.Root, "the root %d is not in the communicator: %s", root, c.rankRange())
+	a := new(coll.Args)
+	var send, recv coll.Vec
+	if e := c.vecArgs(a, kind, s, r, root, &send, &recv); e != nil {
+		return nil, e
+	}
+	a.Nonblocking = true
+	a.SendV, a.RecvV = send.Clone(), recv.Clone()
+	return func() *coll.Op { return c.coll.Start(a) }, nil
+}
+
+// vecArgs checks the arguments of a collective with a count for each rank, and fills in a but for the sides that have such: these are in
+// send and recv.
+func (c *Comm) vecArgs(a *coll.Args, kind int, s, r *Side, root int, send, recv *coll.Vec) (e *errs.Error) {
+	if e := c.checkRoot(root); e != nil {
+		return e
 	}
 	isRoot := c.rank == root
-	var start starts
-	var all, out *coll.Vec
-	var one p2p.Buf
-	single := &one
-	inPlace := s.Addr == InPlace
-	switch call.Kind {
+	a.Call = coll.Call{Kind: coll.Kind(kind), Root: root, Bytes: -1}
+	a.SendInPlace = s.Addr == InPlace
+	switch a.Kind {
 	case coll.KindGatherv, coll.KindAllgatherv:
-		if call.Kind == coll.KindAllgatherv || isRoot {
-			if all, e = r.vec(c.size); e != nil {
-				return nil, e
+		if a.Kind == coll.KindAllgatherv || isRoot {
+			if e = r.fill(recv, c.size); e != nil {
+				return e
 			}
+		} else if a.SendInPlace {
+			return errs.New(errs.Buffer, "IN_PLACE is for the root only")
 		}
-		if inPlace {
-			if call.Kind == coll.KindGatherv && !isRoot {
-				return nil, errs.New(errs.Buffer, "IN_PLACE is for the root only")
-			}
-			single = nil
-		} else {
-			one, e = s.one()
-		}
-		start = func() *coll.Op {
-			if call.Kind == coll.KindGatherv {
-				return c.coll.Gather(single, all, root)
-			}
-			return c.coll.Allgather(single, all)
+		if !a.SendInPlace {
+			a.Send, e = s.one()
 		}
 	case coll.KindScatterv:
+		a.SendInPlace = false
 		if isRoot {
-			if all, e = s.vec(c.size); e != nil {
-				return nil, e
+			if e = s.fill(send, c.size); e != nil {
+				return e
 			}
 		}
-		if r.Addr == InPlace && isRoot {
-			single = nil
-		} else {
-			one, e = r.one()
+		if a.RecvInPlace = r.Addr == InPlace && isRoot; !a.RecvInPlace {
+			a.Recv, e = r.one()
 		}
-		start = func() *coll.Op { return c.coll.Scatter(all, single, root) }
 	case coll.KindAlltoallv:
-		if all, e = r.vec(c.size); e == nil && !inPlace {
-			out, e = s.vec(c.size)
+		if e = r.fill(recv, c.size); e == nil && !a.SendInPlace {
+			e = s.fill(send, c.size)
 		}
-		start = func() *coll.Op { return c.coll.Alltoall(out, all, inPlace) }
 	default:
 		e = errs.New(errs.Intern, "unknown collective %d", kind)
 	}
-	return func() *coll.Op {
-		c.coll.Calling(call)
-		return start()
-	}, e
+	return e
 }

@@ -97,13 +97,13 @@ func TestCollectivesWithACountForEachRank(t *testing.T) {
 			into, to := memory[int32](t, 9, 9, 9)
 			s := &Side{Addr: from, Counts: []int64{2}, Displs: []int64{1}, Type: i}
 			r := &Side{Addr: to, Counts: []int64{2}, Type: i}
-			req, code := Collv(int(kind), CommSelf, s, r, 0, true)
+			req, code := Collv(int(kind), CommSelf, s, r, 0)
 			done(t, req, code)
 			assert.Equal(t, []int32{1, 2, 9}, into)
 
 			wrong, negative := &Side{Addr: from, Counts: []int64{1, 1}, Type: i}, &Side{Addr: from, Counts: []int64{-1}, Type: i}
 			for _, call := range []func(s, r *Side, root int) (int64, Code){
-				func(s, r *Side, root int) (int64, Code) { return Collv(int(kind), CommSelf, s, r, root, true) },
+				func(s, r *Side, root int) (int64, Code) { return Collv(int(kind), CommSelf, s, r, root) },
 				func(s, r *Side, root int) (int64, Code) { return CollvInit(int(kind), CommSelf, *s, *r, root) },
 			} {
 				_, code = call(s, r, 1)

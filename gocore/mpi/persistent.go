@@ -66,13 +66,13 @@ func CollInit(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, oph in
 // rank. It keeps copies of the counts and displacements.
 func CollvInit(kind int, comm int64, s, r Side, root int) (req int64, code Code) {
 	defer Contain(&code)
-	if _, e := collv(kind, comm, &s, &r, root, true); e != nil {
+	if _, e := collv(kind, comm, &s, &r, root); e != nil {
 		return 0, CodeOf(e)
 	}
 	for _, side := range []*Side{&s, &r} {
 		side.Counts, side.Displs = slices.Clone(side.Counts), slices.Clone(side.Displs)
 	}
-	return persist(collStarter(func() (int64, Code) { return Collv(kind, comm, &s, &r, root, true) })), 0
+	return persist(collStarter(func() (int64, Code) { return Collv(kind, comm, &s, &r, root) })), 0
 }
 
 // SideAt returns the side whose n counts and m displacements lie at addresses.

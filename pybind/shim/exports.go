@@ -304,7 +304,8 @@ func gm_finish_objects(h *C.gm_heads) { mpi.FinishObjects((*mpi.Heads)(unsafe.Po
 
 //export gm_long_objects
 func gm_long_objects(h *C.gm_heads, s, r *C.gm_side, req *C.int64_t) i32 {
-	n, code := mpi.LongObjects((*mpi.Heads)(unsafe.Pointer(h)), side(s), side(r))
+	send, recv := side(s), side(r)
+	n, code := mpi.LongObjects((*mpi.Heads)(unsafe.Pointer(h)), &send, &recv)
 	*req = C.int64_t(n)
 	return i32(code)
 }
@@ -318,14 +319,21 @@ func gm_objects_differ(mine, theirs, rank i64) i32 {
 func gm_fold_failed() i32 { return i32(mpi.FoldFailed()) }
 
 //export gm_collv
-func gm_collv(kind i32, comm i64, s, r *C.gm_side, root i64, nonblocking i32, req *C.int64_t) i32 {
-	h, code := mpi.Collv(int(kind), int64(comm), side(s), side(r), int(root), nonblocking != 0)
+func gm_collv(kind i32, comm i64, s, r *C.gm_side, root i64, req *C.int64_t) i32 {
+	send, recv := side(s), side(r)
+	h, code := mpi.Collv(int(kind), int64(comm), &send, &recv, int(root))
 	*req = C.int64_t(h)
 	return i32(code)
 }
 
-func side(s *C.gm_side) *mpi.Side {
-	out := &mpi.Side{Addr: int64(s.addr), Type: int64(s._type)}
+//export gm_collv_blocking
+func gm_collv_blocking(kind i32, comm i64, s, r *C.gm_side, root i64, pending *C.int64_t) i32 {
+	send, recv := side(s), side(r)
+	return i32(mpi.CollvBlocking(int(kind), int64(comm), &send, &recv, int(root), long(pending)))
+}
+
+func side(s *C.gm_side) mpi.Side {
+	out := mpi.Side{Addr: int64(s.addr), Type: int64(s._type)}
 	if s.ncounts > 0 {
 		out.Counts = unsafe.Slice(long(s.counts), int(s.ncounts))
 	}

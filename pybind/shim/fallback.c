@@ -77,6 +77,12 @@ const char *const hot_names[CALL_COUNT] = {
     [CALL_ALLTOALL] = "Comm.Alltoall",
     [CALL_REDUCE] = "Comm.Reduce",
     [CALL_REDUCE_SCATTER_BLOCK] = "Comm.Reduce_scatter_block",
+    [CALL_SCAN] = "Intracomm.Scan",
+    [CALL_EXSCAN] = "Intracomm.Exscan",
+    [CALL_GATHERV] = "Comm.Gatherv",
+    [CALL_SCATTERV] = "Comm.Scatterv",
+    [CALL_ALLGATHERV] = "Comm.Allgatherv",
+    [CALL_ALLTOALLV] = "Comm.Alltoallv",
     [CALL_COMM_DUP] = "Comm.Dup",
     [CALL_COMM_SPLIT] = "Comm.Split",
     [CALL_COMM_FREE] = "Comm.Free",
@@ -128,13 +134,14 @@ const char *const hot_names[CALL_COUNT] = {
 static int document(const char *call, const char *doc) {
   static const struct {
     const char *owner;
-    PyMethodDef *tables[8];
+    PyMethodDef *tables[9];
   } owners[] = {{"Win.", {win_methods, win_epoch_methods}},
                 {"Comm.",
                  {comm_methods, comm_coll_methods, comm_object_methods, comm_making_methods, comm_message_methods,
-                  comm_group_methods, comm_query_methods}},
+                  comm_group_methods, comm_query_methods, comm_collv_methods}},
                 {"Datatype.", {datatype_methods, datatype_query_methods, datatype_pack_methods}},
                 {"Message.", {message_methods}},
+                {"Intracomm.", {intracomm_methods}},
                 {"Request.", {request_methods}},
                 {"Prequest.", {request_methods}},
                 {"File.", {file_methods}},

@@ -229,6 +229,9 @@ static PyObject *comm_ireduce_scatter_block(HOT) {
   return reduce_to_all(self, args, n, kwnames, CALL_IREDUCE_SCATTER_BLOCK, 1, GM_REDUCE_SCATTER_BLOCK, EQUAL_PARTS);
 }
 
+static PyObject *comm_scan(HOT) { return reduce_to_all(self, args, n, kwnames, CALL_SCAN, GM_SCAN, ONE_PART); }
+static PyObject *comm_exscan(HOT) { return reduce_to_all(self, args, n, kwnames, CALL_EXSCAN, GM_EXSCAN, ONE_PART); }
+
 TRACED(comm_bcast, CALL_BCAST)
 TRACED(comm_gather, CALL_GATHER)
 TRACED(comm_scatter, CALL_SCATTER)
@@ -265,3 +268,7 @@ PyMethodDef comm_coll_methods[] = {
     HOT_METHOD("Iallreduce", traced_comm_iallreduce, "($self, sendbuf, recvbuf, op=...)"),
     HOT_METHOD("Ireduce_scatter_block", traced_comm_ireduce_scatter_block, "($self, sendbuf, recvbuf, op=...)"),
     {0}};
+/* Traces find these in a class of Python, and record them as they do other methods there. */
+PyMethodDef intracomm_methods[] = {HOT_METHOD("Scan", comm_scan, "($self, sendbuf, recvbuf, op=...)"),
+                                   HOT_METHOD("Exscan", comm_exscan, "($self, sendbuf, recvbuf, op=...)"),
+                                   {0}};

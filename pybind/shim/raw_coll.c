@@ -40,41 +40,71 @@ static PyObject *raw_coll_blocking(ARGS) {
   return none_or(code);
 }
 
-/* collv(kind, comm, saddr, scounts, sdispls, stype, raddr, rcounts, rdispls, rtype, root, holder) */
-static PyObject *collv(PyObject *const *args, Py_ssize_t n, int nonblocking) {
-  int64_t head[2], s_addr, s_type, r_addr, r_type, root, req = 0;
-  PyObject *out = NULL;
-  if (n != 12) return PyErr_Format(PyExc_TypeError, "collv takes 12 arguments");
-  if (integers("collv", args, 2, 2, head) < 0 || integers("collv", args + 2, 1, 1, &s_addr) < 0 ||
-      integers("collv", args + 5, 1, 1, &s_type) < 0 || integers("collv", args + 6, 1, 1, &r_addr) < 0 ||
-      integers("collv", args + 9, 1, 1, &r_type) < 0 || integers("collv root", args + 10, 1, 1, &root) < 0)
-    return NULL;
-  int64_t *lists[4] = {0};
-  Py_ssize_t lengths[4] = {0};
-  static const int where[4] = {3, 4, 7, 8};
-  for (int i = 0; i < 4; i++)
-    if (args[where[i]] != Py_None && !(lists[i] = integer_array(args[where[i]], &lengths[i]))) goto end;
-  gm_side s = {s_addr, s_type, lists[0], lists[1], lengths[0], lengths[1]};
-  gm_side r = {r_addr, r_type, lists[2], lists[3], lengths[2], lengths[3]};
-  int code;
-  if (TRACING) {
-    const gm_side *side = s_addr != GM_IN_PLACE && s.ncounts ? &s : &r;
-    int64_t items = 0;
-    for (int64_t i = 0; i < side->ncounts; i++) items += side->counts[i];
-    int rooted = head[0] == GM_GATHERV || head[0] == GM_SCATTERV;
-    trace_note(TRACE_CALL_COMM, head[1], rooted ? root : TRACE_NO_PEER, -1, trace_bytes(side->type, items));
-  }
-  WITHOUT_GIL(code = gm_collv((int)head[0], head[1], &s, &r, root, nonblocking, &req));
-  out = started_or(code, req, args[11]);
-end:
-  for (int i = 0; i < 4; i++) PyMem_Free(lists[i]);
-  return out;
+/* The arguments (kind, comm, saddr, scounts, sdispls, stype, raddr, rcounts, rdispls, rtype, root, holder). */
+typedef struct {
+  int64_t head[2], root, *lists[4];
+  gm_side s, r;
+} collv_args;
+
+static void drop_collv(collv_args *c) {
+  for (int i = 0; i < 4; i++) PyMem_Free(c->lists[i]);
 }
 
-static PyObject *raw_collv(ARGS) { return collv(args, n, 1); }
+/* Reads them, and records the call. Returns -1 with an exception. */
+static int read_collv(PyObject *const *args, Py_ssize_t n, collv_args *c) {
+  static const int where[4] = {3, 4, 7, 8};
+  Py_ssize_t lengths[4] = {0};
+  memset(c, 0, sizeof *c);
+  if (n != 12) {
+    PyErr_SetString(PyExc_TypeError, "collv takes 12 arguments");
+    return -1;
+  }
+  if (integers("collv", args, 2, 2, c->head) < 0 || integers("collv", args + 2, 1, 1, &c->s.addr) < 0 ||
+      integers("collv", args + 5, 1, 1, &c->s.type) < 0 || integers("collv", args + 6, 1, 1, &c->r.addr) < 0 ||
+      integers("collv", args + 9, 1, 1, &c->r.type) < 0 || integers("collv root", args + 10, 1, 1, &c->root) < 0)
+    return -1;
+  for (int i = 0; i < 4; i++)
+    if (args[where[i]] != Py_None && !(c->lists[i] = integer_array(args[where[i]], &lengths[i]))) {
+      drop_collv(c);
+      return -1;
+    }
+  c->s.counts = c->lists[0], c->s.displs = c->lists[1], c->s.ncounts = lengths[0], c->s.ndispls = lengths[1];
+  c->r.counts = c->lists[2], c->r.displs = c->lists[3], c->r.ncounts = lengths[2], c->r.ndispls = lengths[3];
+  if (TRACING) {
+    const gm_side *side = c->s.addr != GM_IN_PLACE && c->s.ncounts ? &c->s : &c->r;
+    int64_t items = 0;
+    for (int64_t i = 0; i < side->ncounts; i++) items += side->counts[i];
+    int rooted = c->head[0] == GM_GATHERV || c->head[0] == GM_SCATTERV;
+    trace_note(TRACE_CALL_COMM, c->head[1], rooted ? c->root : TRACE_NO_PEER, -1, trace_bytes(side->type, items));
+  }
+  return 0;
+}
 
-/* Like collv, for a blocking call: it is to be waited for at once. */
-static PyObject *raw_collv_blocking(ARGS) { return collv(args, n, 0); }
+static PyObject *raw_collv(ARGS) {
+  collv_args c;
+  int64_t req = 0;
+  int code;
+  if (read_collv(args, n, &c) < 0) return NULL;
+  WITHOUT_GIL(code = gm_collv((int)c.head[0], c.head[1], &c.s, &c.r, c.root, &req));
+  drop_collv(&c);
+  return started_or(code, req, args[11]);
+}
+
+/* The same arguments; waits until the collective is complete. */
+static PyObject *raw_collv_blocking(ARGS) {
+  collv_args c;
+  int64_t pending = 0;
+  int code;
+  gm_status st;
+  if (read_collv(args, n, &c) < 0) return NULL;
+  BLOCKING(code, pending, &st, gm_collv_blocking((int)c.head[0], c.head[1], &c.s, &c.r, c.root, &pending));
+  drop_collv(&c);
+  if (code) { /* a peer may still read or fill the memory */
+    Py_INCREF(args[11]);
+    keep_until_over(pending, args[11]);
+  }
+  return none_or(code);
+}
 
 /* This defines raw_barrier. */
 DEFINE_WAIT(barrier, 1, "", NOTE_COMM(a[0], TRACE_NO_PEER, -1, 0), gm_barrier(a[0], &pending))

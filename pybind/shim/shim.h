@@ -215,6 +215,9 @@ typedef struct {
 int parse_spec(PyObject *o, int writable, spec *s);
 int parse_message(PyObject *o, int writable, spec *s); /* likewise; the items may have gaps */
 
+/* Reads a buffer, all of it, with a datatype or NULL; likewise. The caller keeps both while this may run Python. */
+int parse_buffer(PyObject *b, PyObject *t, int writable, spec *s);
+
 /* watch tells the callable that raw_watch(from, callable) has set of an object of from bytes or more that is about to
    be communicated. Returns -1 with an exception, such as a signal handler's. */
 int watch(PyObject *o, Py_ssize_t n);
@@ -362,6 +365,12 @@ enum {
   CALL_ALLTOALL,
   CALL_REDUCE,
   CALL_REDUCE_SCATTER_BLOCK,
+  CALL_SCAN,
+  CALL_EXSCAN,
+  CALL_GATHERV,
+  CALL_SCATTERV,
+  CALL_ALLGATHERV,
+  CALL_ALLTOALLV,
   CALL_COMM_DUP,
   CALL_COMM_SPLIT,
   CALL_COMM_FREE,
@@ -428,6 +437,6 @@ PyObject *set_fallback(PyObject *self, PyObject *args);
 extern PyMethodDef win_methods[], comm_methods[], comm_coll_methods[], comm_object_methods[], request_methods[],
     comm_making_methods[], datatype_methods[], comm_message_methods[], message_methods[], win_epoch_methods[],
     file_methods[], group_methods[], comm_group_methods[], comm_query_methods[], datatype_query_methods[],
-    status_query_methods[], datatype_pack_methods[];
+    status_query_methods[], datatype_pack_methods[], comm_collv_methods[], intracomm_methods[];
 
 #endif

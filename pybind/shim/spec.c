@@ -92,6 +92,11 @@ unusual:
   return -1;
 }
 
+int parse_buffer(PyObject *b, PyObject *t, int writable, spec *s) {
+  if (t && (PyObject *)Py_TYPE(t) != datatype_class && !PyObject_TypeCheck(t, DatatypeType)) return -1;
+  return parse_items(b, t, NULL, writable, 0, s);
+}
+
 static int parse(PyObject *o, int writable, int apart, spec *s) {
   if (!PyList_CheckExact(o) && !PyTuple_CheckExact(o)) return parse_items(o, NULL, NULL, writable, apart, s);
   Py_ssize_t n = PySequence_Fast_GET_SIZE(o);

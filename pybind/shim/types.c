@@ -275,6 +275,19 @@ static int add_methods(PyTypeObject *type, PyMethodDef *methods) {
   return 0;
 }
 
+/* The hot methods that communicators of one group alone have: hot.py gives them to their class. */
+static int ready_intracomm(PyObject *module) {
+  PyObject *all = PyDict_New();
+  if (!all || PyModule_AddObject(module, "INTRACOMM", all) < 0) return -1;
+  for (PyMethodDef *m = intracomm_methods; m->ml_name; m++) {
+    PyObject *method = PyDescr_NewMethod(CommType, m);
+    int failed = method ? PyDict_SetItemString(all, m->ml_name, method) : -1;
+    Py_XDECREF(method);
+    if (failed) return -1;
+  }
+  return 0;
+}
+
 int ready_types(PyObject *module) {
   const struct {
     PyTypeObject **type;
@@ -290,7 +303,9 @@ int ready_types(PyObject *module) {
   if (!(GroupType = new_handle_type(module, &group_spec))) return -1;
   if (!(FileType = new_handle_type(module, &file_spec))) return -1;
   if (add_methods(WinType, win_epoch_methods) < 0) return -1;
+  if (ready_intracomm(module) < 0) return -1;
   if (add_methods(CommType, comm_coll_methods) < 0) return -1;
+  if (add_methods(CommType, comm_collv_methods) < 0) return -1;
   if (add_methods(CommType, comm_making_methods) < 0) return -1;
   if (add_methods(CommType, comm_message_methods) < 0) return -1;
   if (add_methods(CommType, comm_group_methods) < 0) return -1;

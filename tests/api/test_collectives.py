@@ -16,6 +16,14 @@ def test_different_amounts(ranks, n):
     )
 
 
+def test_amounts_of_all_lengths(ranks, n):
+    ranks(n, program.amounts_of_all_lengths, timeout=120)
+
+
+def test_parts_that_are_too_long(ranks, n):
+    ranks(n, program.parts_that_are_too_long)
+
+
 def test_reductions(ranks, n):
     ranks(
         n,

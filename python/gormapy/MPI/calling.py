@@ -9,7 +9,7 @@ from array import array
 from gormapy._ext import core, fast
 
 from .exception import check
-from .request import Prequest, Request, finish
+from .request import Prequest, Request
 
 
 class Blocking:
@@ -26,11 +26,12 @@ class Blocking:
 
     @staticmethod
     def collv(step, *args):
-        if step is not None:
-            step.begin()
-        finish(fast.collv_blocking(*args))
-        if step is not None:
-            step()
+        if step is None:
+            fast.collv_blocking(*args)
+            return
+        step.begin()
+        fast.collv_blocking(*args)
+        step()
 
     neighbor = staticmethod(fast.neighbor_blocking)
 

@@ -276,6 +276,7 @@ class Collectives:
         """Gather the blocks of all ranks at one rank."""
         gather(Blocking, self, sendbuf, recvbuf, root)
 
+    @hot
     def Gatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV | None, root: int = 0) -> None:
         """Gather different amounts of data of all ranks at one rank."""
         gatherv(Blocking, self, sendbuf, recvbuf, root)
@@ -285,6 +286,7 @@ class Collectives:
         """Scatter the blocks of one rank to all ranks."""
         scatter(Blocking, self, sendbuf, recvbuf, root)
 
+    @hot
     def Scatterv(self, sendbuf: BufSpecV | None, recvbuf: BufSpec | InPlace, root: int = 0) -> None:
         """Scatter different amounts of data of one rank to all ranks."""
         scatterv(Blocking, self, sendbuf, recvbuf, root)
@@ -294,6 +296,7 @@ class Collectives:
         """Gather the blocks of all ranks at all ranks."""
         allgather(Blocking, self, sendbuf, recvbuf)
 
+    @hot
     def Allgatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV) -> None:
         """Gather different amounts of data of all ranks at all ranks."""
         allgatherv(Blocking, self, sendbuf, recvbuf)
@@ -303,6 +306,7 @@ class Collectives:
         """Exchange blocks among all ranks."""
         alltoall(Blocking, self, sendbuf, recvbuf)
 
+    @hot
     def Alltoallv(self, sendbuf: BufSpecV | InPlace, recvbuf: BufSpecV) -> None:
         """Exchange different amounts of data among all ranks."""
         alltoallv(Blocking, self, sendbuf, recvbuf)
@@ -412,10 +416,12 @@ class Scans:
 
     __slots__ = ()
 
+    @hot
     def Scan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> None:
         """Combine the operands of the ranks up to this one."""
         scan(Blocking, self, sendbuf, recvbuf, op)
 
+    @hot
     def Exscan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> None:
         """Combine the operands of the ranks before this one."""
         exscan(Blocking, self, sendbuf, recvbuf, op)

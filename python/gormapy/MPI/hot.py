@@ -18,12 +18,16 @@ def install(classes):
     """Replace the marked methods of these classes (by name) with the extension's."""
     for call in fast.HOT:
         owner, name = call.split(".")
-        if not hasattr(getattr(fast, owner, fast.Request), name):
+        of_class = fast.INTRACOMM.get(name) if owner == "Intracomm" else None
+        if of_class is None and not hasattr(getattr(fast, owner, fast.Request), name):
             continue
         for cls in classes[owner].__mro__:
             member = vars(cls).get(name)
             method = getattr(member, "__func__", member)  # of a class method
             if getattr(method, "is_hot", False):
                 fast.set_fallback(call, method, method.__doc__ or "")
-                delattr(cls, name)
+                if of_class is None:
+                    delattr(cls, name)
+                else:
+                    setattr(cls, name, of_class)
                 break

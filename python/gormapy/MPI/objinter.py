@@ -18,7 +18,6 @@ from .commlock import _comm_lock
 from .constants import PROC_NULL, ROOT
 from .exception import Exception
 from .msgbuffer import acquire, byte
-from .request import finish
 from .serialize import loaded, pickle
 
 _NO_OPERATION = 0  # in place of the operation of a reduction
@@ -38,7 +37,7 @@ def _coll(kind, comm, send, recv, root, *memory):
 
 def _collv(kind, comm, send, recv, root, *memory):
     """Run a collective operation with counts on bytes; send and recv are (address, counts, displs, type handle)."""
-    finish(fast.collv_blocking(kind, comm._h, *send, *recv, root, memory))
+    fast.collv_blocking(kind, comm._h, *send, *recv, root, memory)
 
 
 def _tried(step, *args):

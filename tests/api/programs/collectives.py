@@ -39,6 +39,124 @@ def different_amounts():
     assert into.tolist() == [100 * r + rank for r in range(size) for _ in range(counts[rank])]
 
 
+def amounts_of_all_lengths():
+    """Parts of lengths that travel in different ways, in all layouts: the result is that of the nonblocking call."""
+    rng = np.random.default_rng(11)  # the same on all ranks
+    spaced = MPI.DOUBLE.Create_vector(2, 1, 2).Commit()  # 2 of 3 elements
+    lengths = [0, 1, 2, 3, 100, 508, 511, 512, 513, 3000, 8192, 8193, 20_000, 140_000]
+    for turn in range(60):
+        amounts(turn, rng, lengths, spaced)
+    spaced.Free()
+
+
+def amounts(turn, rng, lengths, spaced):
+    """Make each call once, with and without messages."""
+    few = rng.choice(lengths[: 4 if turn % 3 == 0 else len(lengths)], (size, size)) // (size if turn % 2 else 1)
+    gap, root, in_place = int(rng.integers(3)), int(rng.integers(size)), bool(rng.integers(2))
+    as_given = [lambda x: list(map(int, x)), np.array, lambda x: np.array(x, "i")][turn % 3]
+
+    def side(counts):
+        """Return memory for parts, their counts, and their displacements."""
+        displs = np.concatenate([[0], np.cumsum(counts + gap)[:-1]])
+        return np.full(int(sum(counts)) + gap * size, -1.0), as_given(counts), as_given(displs)
+
+    def filled(counts, displs, memory):
+        for r in range(size):
+            memory[displs[r] : displs[r] + counts[r]] = 1000 * rank + r + np.arange(counts[r]) / 1e7
+        return memory
+
+    # each call, with what it changes, also by messages
+    def both(name, given, changes):
+        arrays = []
+        for way in name, "I" + name.lower():
+            args, result = given()
+            request = getattr(world, way)(*args)
+            if request is not None:
+                request.Wait()
+            arrays.append(result)
+        if changes:
+            assert (arrays[0] == arrays[1]).all(), (turn, name, few.tolist(), gap, root)
+
+    into, got = few[0], few[:, rank]
+
+    def gather(rooted):
+        memory, counts, displs = side(into)
+        mine = np.arange(into[rank]) + 1000.0 * rank
+        if in_place and (not rooted or rank == root):
+            memory[displs[rank] : displs[rank] + counts[rank]] = mine
+            mine = MPI.IN_PLACE
+        elif turn % 4 == 1:
+            mine = [np.repeat(mine, 3), len(mine) // 2, spaced] if len(mine) % 2 == 0 else mine
+        there = [memory, counts, displs, MPI.DOUBLE]
+        return ((mine, there if rank == root else None, root) if rooted else (mine, there)), memory
+
+    def scatter():
+        memory, counts, displs = side(into)
+        mine = np.full(into[rank] + 1, -2.0)
+        there = [filled(counts, displs, memory), (counts, displs), MPI.DOUBLE] if rank == root else None
+        to = MPI.IN_PLACE if in_place and rank == root else [mine, int(into[rank]), MPI.DOUBLE]
+        return (there, to, root), mine
+
+    def exchange():
+        memory, counts, displs = side(few[rank])
+        where, incoming, places = side(got)
+        return ([filled(counts, displs, memory), (counts, displs)], [where, (incoming, places)]), where
+
+    def exchange_in_place():
+        memory, counts, displs = side(few[rank] * 0 + few[0, 0])
+        return (MPI.IN_PLACE, [filled(counts, displs, memory), counts, displs, MPI.DOUBLE]), memory
+
+    both("Gatherv", lambda: gather(True), rank == root)
+    both("Allgatherv", lambda: gather(False), True)
+    both("Scatterv", scatter, True)
+    both("Alltoallv", exchange, True)
+    both("Alltoallv", exchange_in_place, True)
+
+
+def parts_that_are_too_long():
+    """A rank that gets more than it has room for gets an error, and no memory beyond the room is written; nobody else does."""
+    for _ in range(8):  # as long as a communicator is new, the rooted ones send messages, whose errors say it otherwise
+        world.Bcast(np.zeros(1))
+    for room in 1, 4, 1000, 9000:
+        for name in "Gatherv", "Scatterv", "Allgatherv", "Alltoallv":
+            root, guilty = 0, size - 1  # guilty sends too much, or has too little room
+            sent = [room + (name in ("Gatherv", "Allgatherv") and r == guilty) for r in range(size)]
+            mine = np.ones(size * (room + 1))
+            into = np.full(size * (room + 1), -1.0)
+            displs = [r * (room + 1) for r in range(size)]
+            everyone = [into, [room] * size, displs, MPI.DOUBLE]
+            if name == "Gatherv":
+                args = [mine, sent[rank], MPI.DOUBLE], everyone, root
+            elif name == "Allgatherv":
+                args = [mine, sent[rank], MPI.DOUBLE], everyone
+            elif name == "Scatterv":
+                args = (
+                    [mine, [room + (r == guilty) for r in range(size)], displs, MPI.DOUBLE],
+                    [into, room, MPI.DOUBLE],
+                    root,
+                )
+            else:
+                args = (
+                    [mine, [room + (r == guilty and rank != guilty) for r in range(size)], displs, MPI.DOUBLE],
+                    everyone,
+                )
+            failing = {
+                "Gatherv": rank == root,
+                "Allgatherv": True,
+                "Scatterv": rank == guilty,
+                "Alltoallv": rank == guilty,
+            }
+            if failing[name] and (size > 1 or name != "Alltoallv"):
+                with fails(MPI.ERR_TRUNCATE, f"{8 * room + 8} bytes for a part of {8 * room} bytes"):
+                    getattr(world, name)(*args)
+            else:
+                getattr(world, name)(*args)
+            assert (into.reshape(size, room + 1)[:, room] == -1).all() or (name == "Scatterv" and into[room] == -1), (
+                name
+            )
+            world.Barrier()
+
+
 def long_reductions():
     """Reductions that no board has room for, of all lengths and layouts, whose operands must stay as they are."""
     rng = np.random.default_rng(7)

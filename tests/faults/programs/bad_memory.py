@@ -231,6 +231,10 @@ LONG = {
     "Scatter": lambda array, into: world.Scatter(array, into[: len(array) // size], root=1),
     "Allgather": lambda array, into: world.Allgather(array[: len(into) // size], into),
     "Alltoall": world.Alltoall,
+    "Gatherv": lambda array, into: world.Gatherv(array[: len(into) // size], into, root=1),
+    "Scatterv": lambda array, into: world.Scatterv(array, into[: len(array) // size], root=1),
+    "Allgatherv": lambda array, into: world.Allgatherv(array[: len(into) // size], into),
+    "Alltoallv": world.Alltoallv,
     "Reduce": lambda array, into: world.Reduce(array, into, root=1),
     "Allreduce": world.Allreduce,
     "Reduce_scatter_block": lambda array, into: world.Reduce_scatter_block(array, into[: len(array) // size]),
@@ -240,7 +244,7 @@ LONG = {
 def long_collectives(call):
     for pages in 12, 48, 240, 1200:
         for make in truncated, protected:
-            victim = 1 if call in ("Bcast", "Scatter") else 0
+            victim = 1 if call in ("Bcast", "Scatter", "Scatterv") else 0
             into, good = np.zeros(pages * PAGE // 8, "i8"), np.ones(pages * PAGE // 8, "i8")
             error = None
             try:
@@ -252,7 +256,7 @@ def long_collectives(call):
             assert "can't be read or written" in errors[victim][1], errors
             assert errors[1 - victim], errors
             LONG[call](good, into)  # the same again
-            receives = rank != 1 if call == "Bcast" else rank == 1 or call not in ("Gather", "Reduce")
+            receives = rank != 1 if call == "Bcast" else rank == 1 or call not in ("Gather", "Gatherv", "Reduce")
             assert into.any() == receives
 
 

@@ -172,7 +172,7 @@ def uniform(name):
         args = {"Bcast": (send, root), "Ibcast": (send, root)}.get(name)
         if args is None:
             args = (send, recv)
-            if name.lstrip("I").lower() in ("gather", "scatter"):
+            if name.lstrip("I").lower() in ("gather", "scatter", "gatherv", "scatterv"):
                 args += (root,)
             if name.lstrip("I").lower() == "reduce":
                 args += (MPI.SUM, root)
@@ -191,6 +191,10 @@ COLLECTIVES = {
     "Scatter": (size, 1, "send"),
     "Allgather": (1, size, ""),
     "Alltoall": (size, size, ""),
+    "Gatherv": (1, size, "recv"),
+    "Scatterv": (size, 1, "send"),
+    "Allgatherv": (1, size, ""),
+    "Alltoallv": (size, size, ""),
     "Reduce": (1, 1, "recv"),
     "Allreduce": (1, 1, ""),
     "Reduce_scatter_block": (size, 1, ""),
