@@ -1,6 +1,6 @@
 """Reductions that Python folds: with a function of the program, or of blocks of different sizes.
 
-The core cannot call Python, so the operands are gathered, packed, and folded in rank order by the thread that
+The core cannot call Python, so the operands are gathered as bytes, and folded in rank order by the thread that
 completes the call on a rank that gets a result.
 """
 
@@ -23,7 +23,8 @@ class Kept:
 
     def __init__(self, datatype):
         self.type = datatype._reference()
-        pack(self.type, 0, 0, 0)  # refuses a datatype that is not committed
+        if not (datatype.is_predefined and datatype._dense):
+            pack(self.type, 0, 0, 0)  # refuses a datatype that is not committed
 
     def __del__(self):
         try:
@@ -171,23 +172,17 @@ def _gathered(how, kind, comm, send, recv, op, root, ranks, block=None):
     receives = send[0] == fast.IN_PLACE or (comm._two_groups and comm._is_root(root) and kind == fast.GATHER)
     address, count, datatype, holder = recv if receives else send
     apply = op._applier(datatype)
-    kept, octet = Kept(datatype), byte()._h
-    nbytes = count * datatype._size
-    sent = marked(nbytes)
-    mine = Packed(sent, [(sent, nbytes)] if nbytes else [])
-    theirs = Arriving(comm, nbytes, ranks, comm._peers if ranks or kind == fast.ALLGATHER else 0)
-
-    def before():
-        theirs.clear()
-        mine.fill(lambda: pack(kept.type, address, count, mine.address))
+    kept, nbytes = Kept(datatype), count * datatype._size
+    parts = comm._peers if ranks or kind == fast.ALLGATHER else 0
+    room, hold_room = memory(nbytes * parts)
+    rows = [room + rank * nbytes for rank in ranks]
 
     def after():
-        mine.check(theirs)
-        _fold(apply, kept.type, count, theirs.rows, recv[0], block)
+        _fold(apply, kept.type, count, rows, recv[0], block)
 
-    holders = (holder, recv[3], mine.holder, theirs.holder)
-    step = Step(after, before)
-    return how.coll(step, kind, comm._h, mine.address, sent, octet, theirs.address, sent, octet, 0, root, holders)
+    holders = (holder, recv[3], hold_room)
+    handle = kept.type._h
+    return how.coll(Step(after), kind, comm._h, address, count, handle, room, nbytes, byte()._h, 0, root, holders)
 
 
 def reduce_scatter(how, comm, send, recv, counts, op):
@@ -243,6 +238,13 @@ def _fold(apply, datatype, count, rows, target, block=None):
     if not rows or not count:
         return
     # apply(in, inout) computes inout = in op inout: start with the last operand
+    if datatype._dense:
+        *others, last = rows
+        for row in reversed(others):
+            apply(row, last, count, datatype)
+        first, n = block or (0, count)
+        unpack(datatype, last + first * datatype._size, target, n)
+        return
     low, hold_low = _room(datatype, count)
     high, hold_high = _room(datatype, count)
     *others, last = rows
