@@ -79,6 +79,7 @@ const char *const hot_names[CALL_COUNT] = {
     [CALL_REDUCE_SCATTER_BLOCK] = "Comm.Reduce_scatter_block",
     [CALL_SCAN] = "Intracomm.Scan",
     [CALL_EXSCAN] = "Intracomm.Exscan",
+    [CALL_REDUCE_SCATTER] = "Comm.Reduce_scatter",
     [CALL_GATHERV] = "Comm.Gatherv",
     [CALL_SCATTERV] = "Comm.Scatterv",
     [CALL_ALLGATHERV] = "Comm.Allgatherv",

@@ -38,7 +38,7 @@ static PyObject *bcast(HOT, int which, int starts) {
   int code;
   gm_status st;
   if (!h || !request_class || match_args(names, 1, args, n, kwnames, a) < 0 || parse_small_int(a[1], &root) < 0 ||
-      parse_spec(a[0], 0, &s) < 0)
+      parse_message(a[0], 0, &s) < 0)
     FALL_BACK(which);
   if (s.view.readonly) { /* only the root of an intracommunicator, and ROOT of an intercommunicator, may have one */
     PyBuffer_Release(&s.view);
@@ -78,7 +78,7 @@ static int read_side(PyObject *o, int what, int64_t size, int writable, side *x)
   /* an explicit count is that of a part, which Python compares with the buffer */
   if (what == EQUAL_PARTS && (PyList_CheckExact(o) || PyTuple_CheckExact(o)) && PySequence_Fast_GET_SIZE(o) > 2)
     return -1;
-  if (parse_spec(o, writable, &x->s) < 0) return -1;
+  if (parse_message(o, writable, &x->s) < 0) return -1;
   x->held = 1, x->addr = (int64_t)(intptr_t)x->s.view.buf, x->count = x->s.count, x->type = x->s.type;
   if (what == EQUAL_PARTS) {
     if (x->count % size) return -1;
@@ -96,6 +96,7 @@ static void drop_side(side *x) {
 typedef struct {
   int which, kind, send, recv, send_in_place, recv_in_place, rooted, starts;
   int64_t op, root;
+  int64_t items; /* of each part, and one more; 0: they tell */
 } collective;
 
 static PyObject *run_collective(HOT, const collective *c, PyObject *sendbuf, PyObject *recvbuf, int64_t size) {
@@ -110,6 +111,7 @@ static PyObject *run_collective(HOT, const collective *c, PyObject *sendbuf, PyO
     if (s.held && r.held &&
         (c->starts || c->kind != GM_ALLREDUCE)) /* Python says what does not match; of Allreduce the core does */
       fits = s.type == r.type && s.count == r.count;
+    if (c->items && (s.held ? s.count : r.count) != c->items - 1) fits = 0;
     if (c->kind == GM_REDUCE_SCATTER_BLOCK) s.count *= size;
   }
   if (!fits) {
@@ -229,8 +231,29 @@ static PyObject *comm_ireduce_scatter_block(HOT) {
   return reduce_to_all(self, args, n, kwnames, CALL_IREDUCE_SCATTER_BLOCK, 1, GM_REDUCE_SCATTER_BLOCK, EQUAL_PARTS);
 }
 
-static PyObject *comm_scan(HOT) { return reduce_to_all(self, args, n, kwnames, CALL_SCAN, GM_SCAN, ONE_PART); }
-static PyObject *comm_exscan(HOT) { return reduce_to_all(self, args, n, kwnames, CALL_EXSCAN, GM_EXSCAN, ONE_PART); }
+/* The usual counts are equal: then it is a Reduce_scatter_block, in Python, too. */
+static PyObject *comm_reduce_scatter(HOT) {
+  static const char *const names[] = {"sendbuf", "recvbuf", "recvcounts", "op", NULL};
+  enum { MOST_RANKS = 64 };
+  PyObject *a[4];
+  int64_t counts[MOST_RANKS];
+  collective c = {.which = CALL_REDUCE_SCATTER, .kind = GM_REDUCE_SCATTER_BLOCK, .send = EQUAL_PARTS, .recv = ONE_PART};
+  const gm_comm_shape *shape = one_group((CommObject *)self);
+  if (!shape || shape->size > MOST_RANKS || match_args(names, 3, args, n, kwnames, a) < 0 ||
+      (c.op = op_number(a[3])) < 0)
+    FALL_BACK(CALL_REDUCE_SCATTER);
+  PyObject *list = Py_NewRef(a[2]);
+  int usual = read_integers(list, shape->size, counts) == 0 && counts[0] >= 0;
+  Py_DECREF(list);
+  for (int i = 1; usual && i < shape->size; i++) usual = counts[i] == counts[0];
+  if (!usual) FALL_BACK(CALL_REDUCE_SCATTER);
+  c.items = counts[0] + 1;
+  if ((c.send_in_place = a[0] == in_place)) c.recv = EQUAL_PARTS;
+  return run_collective(self, args, n, kwnames, &c, a[0], a[1], shape->size);
+}
+
+static PyObject *comm_scan(HOT) { return reduce_to_all(self, args, n, kwnames, CALL_SCAN, 0, GM_SCAN, ONE_PART); }
+static PyObject *comm_exscan(HOT) { return reduce_to_all(self, args, n, kwnames, CALL_EXSCAN, 0, GM_EXSCAN, ONE_PART); }
 
 TRACED(comm_bcast, CALL_BCAST)
 TRACED(comm_gather, CALL_GATHER)
@@ -249,6 +272,7 @@ TRACED(comm_ialltoall, CALL_IALLTOALL)
 TRACED(comm_ireduce, CALL_IREDUCE)
 TRACED(comm_iallreduce, CALL_IALLREDUCE)
 TRACED(comm_ireduce_scatter_block, CALL_IREDUCE_SCATTER_BLOCK)
+TRACED(comm_reduce_scatter, CALL_REDUCE_SCATTER)
 PyMethodDef comm_coll_methods[] = {
     HOT_METHOD("Bcast", traced_comm_bcast, "($self, buf, root=0)"),
     HOT_METHOD("Gather", traced_comm_gather, "($self, sendbuf, recvbuf, root=0)"),
@@ -267,6 +291,7 @@ PyMethodDef comm_coll_methods[] = {
     HOT_METHOD("Ireduce", traced_comm_ireduce, "($self, sendbuf, recvbuf, op=..., root=0)"),
     HOT_METHOD("Iallreduce", traced_comm_iallreduce, "($self, sendbuf, recvbuf, op=...)"),
     HOT_METHOD("Ireduce_scatter_block", traced_comm_ireduce_scatter_block, "($self, sendbuf, recvbuf, op=...)"),
+    HOT_METHOD("Reduce_scatter", traced_comm_reduce_scatter, "($self, sendbuf, recvbuf, recvcounts=None, op=...)"),
     {0}};
 /* Traces find these in a class of Python, and record them as they do other methods there. */
 PyMethodDef intracomm_methods[] = {HOT_METHOD("Scan", comm_scan, "($self, sendbuf, recvbuf, op=...)"),

@@ -20,14 +20,13 @@ static void drop_vector(vector *v) {
 
 /* Reads the side of a rank that has one part. */
 static int read_one(PyObject *o, int writable, vector *v) {
-  if (parse_spec(o, writable, &v->s) < 0) return -1;
+  if (parse_message(o, writable, &v->s) < 0) return -1;
   v->held = 1, v->lists = v->few, v->few[0] = v->s.count;
   v->side = (gm_side){(int64_t)(intptr_t)v->s.view.buf, v->s.type, v->few, NULL, 1, 0};
   return 0;
 }
 
-/* Reads n integers of a list, a tuple, or an array of one dimension. */
-static int read_integers(PyObject *o, int64_t n, int64_t *out) {
+int read_integers(PyObject *o, int64_t n, int64_t *out) {
   if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) {
     if (PySequence_Fast_GET_SIZE(o) != n) return -1;
     for (int64_t i = 0; i < n; i++) {
@@ -90,7 +89,8 @@ static int read_parts(PyObject *o, int64_t size, int writable, vector *v) {
   for (int64_t i = 0; i < size; i++) {
     if (!c) counts[i] = all / size + (i < all % size);
     if (!d) displs[i] = end;
-    if (counts[i] < 0 || (counts[i] > 0 && (displs[i] < 0 || displs[i] > all || counts[i] > all - displs[i]))) return -1;
+    if (counts[i] < 0 || (counts[i] > 0 && (displs[i] < 0 || displs[i] > all || counts[i] > all - displs[i])))
+      return -1;
     end += counts[i];
   }
   v->side = (gm_side){(int64_t)(intptr_t)v->s.view.buf, v->s.type, counts, displs, size, size};
@@ -181,9 +181,7 @@ static PyObject *comm_allgatherv(HOT) {
   return all_to_all(self, args, n, kwnames, CALL_ALLGATHERV, GM_ALLGATHERV, ONE_PART);
 }
 
-static PyObject *comm_alltoallv(HOT) {
-  return all_to_all(self, args, n, kwnames, CALL_ALLTOALLV, GM_ALLTOALLV, PARTS);
-}
+static PyObject *comm_alltoallv(HOT) { return all_to_all(self, args, n, kwnames, CALL_ALLTOALLV, GM_ALLTOALLV, PARTS); }
 
 TRACED(comm_gatherv, CALL_GATHERV)
 TRACED(comm_scatterv, CALL_SCATTERV)

@@ -218,6 +218,9 @@ int parse_message(PyObject *o, int writable, spec *s); /* likewise; the items ma
 /* Reads a buffer, all of it, with a datatype or NULL; likewise. The caller keeps both while this may run Python. */
 int parse_buffer(PyObject *b, PyObject *t, int writable, spec *s);
 
+/* hot_collv.c. Reads n integers of a list, a tuple, or an array of one dimension; -1, without an exception, for anything else. */
+int read_integers(PyObject *o, int64_t n, int64_t *out);
+
 /* watch tells the callable that raw_watch(from, callable) has set of an object of from bytes or more that is about to
    be communicated. Returns -1 with an exception, such as a signal handler's. */
 int watch(PyObject *o, Py_ssize_t n);
@@ -367,6 +370,7 @@ enum {
   CALL_REDUCE_SCATTER_BLOCK,
   CALL_SCAN,
   CALL_EXSCAN,
+  CALL_REDUCE_SCATTER,
   CALL_GATHERV,
   CALL_SCATTERV,
   CALL_ALLGATHERV,

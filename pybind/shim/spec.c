@@ -56,6 +56,8 @@ int watch(PyObject *o, Py_ssize_t n) {
 /* A buffer b with a datatype t and a count c, or NULL. apart: the items may have gaps; who says how many there are vouches for
    them, as in Python. */
 static int parse_items(PyObject *b, PyObject *t, PyObject *c, int writable, int apart, spec *s) {
+  int vouched = 0;
+  int64_t item;
   s->apart = 0;
   if (b == Py_None || !PyObject_CheckBuffer(b)) return -1;
   /* NumPy takes its time to spell out a format: only where it is needed. */
@@ -67,23 +69,30 @@ static int parse_items(PyObject *b, PyObject *t, PyObject *c, int writable, int 
   if (t) {
     DatatypeObject *d = (DatatypeObject *)t;
     if (d->shape.size <= 0) goto unusual;
+    item = d->shape.extent;
     if (!datatype_communicates(d)) {
-      if (!apart || !c || !datatype_is_committed(d)) goto unusual;
+      if (!apart || item <= 0) goto unusual;
+      if (d->shape.word) { /* a derived one */
+        if (!c || !datatype_is_committed(d)) goto unusual;
+        vouched = 1;
+      } else if (d->h <= 0) {
+        goto unusual;
+      } /* else a pair with padding */
       s->apart = 1;
     }
     s->type = d->h;
     s->size = d->shape.size;
   } else {
     if (from_format(&s->view, &s->type) < 0) goto unusual;
-    s->size = s->view.itemsize;
+    s->size = item = s->view.itemsize;
   }
   if (c) {
     if (!PyLong_Check(c) || parse_int(c, &s->count) < 0 || s->count < 0 ||
-        s->count > (s->apart ? INT64_MAX : s->view.len) / s->size)
+        s->count > (vouched ? INT64_MAX / s->size : s->view.len / item))
       goto unusual;
   } else {
-    s->count = s->view.len / s->size;
-    if (s->count * s->size != s->view.len) goto unusual;
+    s->count = s->view.len / item;
+    if (s->count * item != s->view.len) goto unusual;
   }
   if (watch(b, s->view.len) < 0) goto unusual;
   return 0;

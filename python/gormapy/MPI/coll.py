@@ -237,6 +237,10 @@ def reduce_scatter(how, comm, sendbuf, recvbuf, recvcounts, op):
             raise ValueError(f"mismatch in send count {send[1]} and sum(counts) {total}")
         if recv[1] != recvcounts[rank]:
             raise ValueError(f"mismatch in receive count {recv[1]} and counts[{rank}] {recvcounts[rank]}")
+    if not comm._two_groups and min(recvcounts) == max(recvcounts) and not is_user_defined(op):
+        if in_place:
+            recv = (recv[0], recvcounts[rank], recv[2], recv[3])
+        return _start(how, fast.REDUCE_SCATTER_BLOCK, comm, send, recv, op._h, 0)
     return userop.reduce_scatter(how, comm, send, recv, recvcounts, op)
 
 
@@ -330,6 +334,7 @@ class Collectives:
         """Combine the blocks of all ranks, and give each rank one of the result."""
         reduce_scatter_block(Blocking, self, sendbuf, recvbuf, op)
 
+    @hot
     def Reduce_scatter(
         self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, recvcounts: Sequence[int] | None = None, op: Op = SUM
     ) -> None:
