@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from .info import Info
     from .request import Prequest, Request
 
+# So many ranks have most of each other for neighbors: an object is pickled once for all of them.
+_FEW = 4
 _neighbor = fast.neighbor  # the usual calls with equal counts
 
 
@@ -158,7 +160,10 @@ class NeighborCollectives:
 
     def neighbor_allgather(self, sendobj: Any) -> list[Any]:
         """Send an object to all neighbors, and receive one of each."""
-        return self._exchange_objects([sendobj] * self.outdegree)
+        if self.Get_size() > _FEW:
+            return self._exchange_objects([sendobj] * self.outdegree)
+        everyone = self.allgather(sendobj)
+        return [None if rank == PROC_NULL else everyone[rank] for rank in self._edges()[0]]
 
     def neighbor_alltoall(self, sendobj: Any) -> list[Any]:
         """Exchange objects with all neighbors."""
