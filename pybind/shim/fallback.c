@@ -53,6 +53,7 @@ const char *const hot_names[CALL_COUNT] = {
     [CALL_TEST] = "Request.Test",
     [CALL_START] = "Prequest.Start",
     [CALL_WAITALL] = "Request.Waitall",
+    [CALL_WAITALL_OBJECTS] = "Request.waitall",
     [CALL_STARTALL] = "Prequest.Startall",
     [CALL_ALLREDUCE] = "Comm.Allreduce",
     [CALL_BCAST] = "Comm.Bcast",

@@ -222,17 +222,69 @@ static PyObject *request_waitall(HOT) {
   Py_RETURN_TRUE;
 }
 
+/* Waits until all requests of a tuple are complete or can't be any more, and finishes none. */
+static int await_all(PyObject *list, int64_t *hs) {
+  Py_ssize_t n = PyTuple_GET_SIZE(list);
+  int code = 0;
+  for (Py_ssize_t i = 0; i < n; i++) {
+    int64_t h = ((RequestObject *)PyTuple_GET_ITEM(list, i))->h;
+    hs[i] = h == GM_REQUEST_SENT ? 0 : h;
+  }
+  RESTARTING(code, gm_await(hs, (int)n));
+  return code;
+}
+
+/* Waits for the requests of a tuple. Returns the list of their objects. */
+static PyObject *objects_of(PyObject *list) {
+  Py_ssize_t n = PyTuple_GET_SIZE(list);
+  int64_t *words = PyMem_Malloc((n + 1) * sizeof *words); /* handles, then bytes */
+  if (!words) return PyErr_NoMemory();
+  int code = await_all(list, words), first = code;
+  for (Py_ssize_t i = 0; i < n && code != RAISED; i++) {
+    gm_status own;
+    code = wait_for((RequestObject *)PyTuple_GET_ITEM(list, i), &own);
+    if (code && !first) first = code;
+    words[i] = own.bytes;
+  }
+  PyObject *objects = NULL;
+  if (code == RAISED || first)
+    none_or(code == RAISED ? code : first);
+  else
+    objects = PyList_New(0); /* see unpickled_list */
+  for (Py_ssize_t i = 0; objects && i < n; i++) {
+    PyObject *o = take_object((RequestObject *)PyTuple_GET_ITEM(list, i), words[i]);
+    if (!o || PyList_Append(objects, o) < 0) Py_CLEAR(objects);
+    Py_XDECREF(o);
+  }
+  PyMem_Free(words);
+  return objects;
+}
+
+static PyObject *request_waitall_objects(HOT) {
+  static const char *const names[] = {"requests", "statuses", NULL};
+  PyObject *a[2], *list;
+  if (gm_forked || match_args(names, 1, args, n, kwnames, a) < 0 || (a[1] && a[1] != Py_None) ||
+      !(list = list_of(a[0])))
+    FALL_BACK(CALL_WAITALL_OBJECTS);
+  PyObject *objects = objects_of(list);
+  Py_DECREF(list);
+  return objects;
+}
+
 TRACED(request_wait, CALL_WAIT)
 TRACED(request_wait_object, CALL_WAIT_OBJECT)
 TRACED(request_test, CALL_TEST)
 TRACED(request_start, CALL_START)
 TRACED(request_startall, CALL_STARTALL)
 TRACED(request_waitall, CALL_WAITALL)
+TRACED(request_waitall_objects, CALL_WAITALL_OBJECTS)
 
-PyMethodDef request_methods[] = {HOT_METHOD("Wait", traced_request_wait, "($self, status=None)"),
-                                 HOT_METHOD("wait", traced_request_wait_object, "($self, status=None)"),
-                                 HOT_METHOD("Test", traced_request_test, "($self, status=None)"),
-                                 HOT_METHOD("Start", traced_request_start, "($self)"),
-                                 HOT_CLASS_METHOD("Startall", traced_request_startall, "($cls, requests)"),
-                                 HOT_CLASS_METHOD("Waitall", traced_request_waitall, "($cls, requests, statuses=None)"),
-                                 {0}};
+PyMethodDef request_methods[] = {
+    HOT_METHOD("Wait", traced_request_wait, "($self, status=None)"),
+    HOT_METHOD("wait", traced_request_wait_object, "($self, status=None)"),
+    HOT_METHOD("Test", traced_request_test, "($self, status=None)"),
+    HOT_METHOD("Start", traced_request_start, "($self)"),
+    HOT_CLASS_METHOD("Startall", traced_request_startall, "($cls, requests)"),
+    HOT_CLASS_METHOD("Waitall", traced_request_waitall, "($cls, requests, statuses=None)"),
+    HOT_CLASS_METHOD("waitall", traced_request_waitall_objects, "($cls, requests, statuses=None)"),
+    {0}};

@@ -14,6 +14,14 @@ def test_messages_of_each_size(ranks, n):
     ranks(n, program.messages_of_each_size)
 
 
+def test_nonblocking_messages_of_each_size(ranks, n):
+    ranks(n, program.nonblocking_messages_of_each_size, timeout=60)
+
+
+def test_what_has_arrived_stays_as_long_as_somebody_has_it(ranks):
+    ranks(1, program.what_has_arrived_stays_as_long_as_somebody_has_it)
+
+
 @pytest.mark.on_ranks(9)
 def test_more_ranks_than_a_slot_has_heads_for(ranks):
     ranks(9, program.collectives_of_each_size, timeout=120)

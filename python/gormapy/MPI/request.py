@@ -293,6 +293,7 @@ class Request(Handle, fast.Request):
         return cls.Get_status_any(requests, status)
 
     @classmethod
+    @hot
     def waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[Any]:
         """Wait for all of several operations to complete, and return their objects."""
         requests = _copied(requests)

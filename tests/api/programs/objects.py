@@ -107,6 +107,47 @@ def messages_of_each_size():
         MPI.Detach_buffer()
 
 
+def nonblocking_messages_of_each_size():
+    right, left = (rank + 1) % size, (rank - 1) % size
+    for nbytes in SIZES:
+        requests = [world.irecv(source=left, tag=tag) for tag in range(3)]
+        requests += [world.isend((rank, tag, bytes(nbytes)), right, tag) for tag in range(3)]
+        requests += [MPI.REQUEST_NULL]
+        expected = [(left, tag, bytes(nbytes)) for tag in range(3)] + [None] * 4
+        assert MPI.Request.waitall(requests) == expected
+        assert not any(requests) and MPI.Request.waitall(requests) == [None] * 7  # once
+        for tag in range(3):
+            status = MPI.Status()
+            receive, send = world.irecv(source=left), world.isend((rank, tag, bytes(nbytes)), right, tag)
+            assert receive.wait(status) == expected[tag] and send.wait() is None
+            assert (status.source, status.tag) == (left, tag)
+            send = world.isend((rank, tag, bytes(nbytes)), right, tag)
+            matched = world.mprobe(left, tag, status)
+            assert (status.source, status.tag) == (left, tag)
+            assert matched.recv() == expected[tag] and not matched
+            fails(MPI.ERR_REQUEST, "", matched.recv)
+            send.wait()
+        statuses = []
+        requests = [world.irecv(source=left, tag=4), world.isend(nbytes, right, 4)]
+        assert MPI.Request.waitall(requests, statuses) == [nbytes, None] and statuses[0].tag == 4
+    assert world.irecv(source=MPI.PROC_NULL).wait() is None and world.mprobe(MPI.PROC_NULL).recv() is None
+    fails(TypeError, "requests", lambda: MPI.Request.waitall([1]))
+
+
+def what_has_arrived_stays_as_long_as_somebody_has_it():
+    """The memory of objects that have arrived is used again, but not while the program's loads has kept it."""
+    MPI.pickle.__init__(lambda obj: obj, lambda data: data)
+    try:
+        kept = []
+        for k in range(5):
+            receive, send = world.irecv(source=rank), world.isend(bytes([k]) * 100, rank)
+            kept.append(receive.wait())
+            send.wait()
+        assert [bytes(view) for view in kept] == [bytes([k]) * 100 for k in range(5)]
+    finally:
+        MPI.pickle.__init__()
+
+
 def all_ranks_get_the_object_that_one_has_folded():
     def fold(a, b):  # another result at each rank, and at each call
         return [a, b, rank, random.random()]
