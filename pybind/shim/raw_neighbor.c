@@ -81,6 +81,110 @@ unusual:
   return PyErr_Occurred() ? NULL : Py_NewRef(Py_NotImplemented);
 }
 
+/* Whether o is a list or a tuple of so many items. */
+static int has_items(PyObject *o, Py_ssize_t n) {
+  return (PyList_CheckExact(o) || PyTuple_CheckExact(o)) && PySequence_Fast_GET_SIZE(o) == n;
+}
+
+/* Reads the integers of a list or a tuple, every third word from out on. */
+static int read_field(PyObject *o, Py_ssize_t n, int64_t *out) {
+  for (Py_ssize_t i = 0; i < n; i++) {
+    PyObject *item = PySequence_Fast_GET_ITEM(o, i);
+    if (!PyLong_Check(item) || parse_int(item, &out[3 * i]) < 0) return -1;
+  }
+  return 0;
+}
+
+/* Where the parts of a buffer of count elements are that have so many elements, from so many elements on. */
+static int place_parts(gm_operand *parts, Py_ssize_t n, const spec *s) {
+  for (Py_ssize_t i = 0; i < n; i++) {
+    int64_t count = parts[i].count, displ = count ? parts[i].addr : 0;
+    if (count < 0 || count > s->count || displ < 0 || displ > s->count - count) return -1;
+    parts[i] = (gm_operand){(int64_t)(intptr_t)s->view.buf + displ * s->size, count, s->type};
+  }
+  return 0;
+}
+
+/* A buffer with a part of its own for each edge, in one of the usual specifications: [buffer, counts], with a tuple of counts and
+   displacements in place of counts, with a datatype at the end, or [buffer, counts, displacements, datatype]. Returns NULL for
+   anything else. */
+static gm_operand *read_vector(PyObject *o, Py_ssize_t edges, int writable, spec *s) {
+  if (!PyList_CheckExact(o) && !PyTuple_CheckExact(o)) return NULL;
+  Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  if (n < 2 || n > 4) return NULL;
+  PyObject *b = PySequence_Fast_GET_ITEM(o, 0), *counts = PySequence_Fast_GET_ITEM(o, 1);
+  PyObject *displs = n == 4 ? PySequence_Fast_GET_ITEM(o, 2) : NULL,
+           *t = n > 2 ? PySequence_Fast_GET_ITEM(o, n - 1) : NULL;
+  if (n != 4 && PyTuple_CheckExact(counts)) {
+    if (PyTuple_GET_SIZE(counts) != 2) return NULL;
+    displs = PyTuple_GET_ITEM(counts, 1), counts = PyTuple_GET_ITEM(counts, 0);
+  }
+  if (!has_items(counts, edges) || (displs && !has_items(displs, edges)) ||
+      (t && (!PyObject_TypeCheck(t, DatatypeType) ||
+             ((DatatypeObject *)t)->shape.extent != ((DatatypeObject *)t)->shape.size)))
+    return NULL;
+  gm_operand *parts = PyMem_Calloc(edges + 1, sizeof *parts);
+  if (!parts) return NULL;
+  int fits = read_field(counts, edges, &parts->count) == 0 && (!displs || read_field(displs, edges, &parts->addr) == 0);
+  for (Py_ssize_t i = 1; i < edges && fits && !displs; i++)
+    fits = !__builtin_add_overflow(parts[i - 1].addr, parts[i - 1].count, &parts[i].addr);
+  /* A list may change when the buffer is asked for, which may run Python. */
+  PyObject *plain = !fits ? NULL : t ? PyTuple_Pack(2, b, t) : Py_NewRef(b);
+  fits = plain && parse_spec(plain, writable, s) == 0;
+  Py_XDECREF(plain);
+  if (fits && place_parts(parts, edges, s) < 0) {
+    PyBuffer_Release(&s->view);
+    fits = 0;
+  }
+  if (fits) return parts;
+  PyMem_Free(parts);
+  return NULL;
+}
+
+/* One message, for each edge. */
+static gm_operand *read_same(PyObject *o, Py_ssize_t edges, spec *s) {
+  if (read_parts(o, 1, 0, s) < 0) return NULL;
+  gm_operand *parts = PyMem_Calloc(edges + 1, sizeof *parts);
+  if (!parts) PyBuffer_Release(&s->view);
+  for (Py_ssize_t i = 0; parts && i < edges; i++)
+    parts[i] = (gm_operand){(int64_t)(intptr_t)s->view.buf, s->count, s->type};
+  return parts;
+}
+
+/* neighborv(comm, kind, nonblocking, sendbuf, recvbuf): likewise with different counts. */
+static PyObject *raw_neighborv(ARGS) {
+  int64_t a[2], req = 0;
+  spec s, r;
+  int code;
+  gm_status st;
+  if (n != 5 || !PyObject_TypeCheck(args[0], CommType))
+    return PyErr_Format(PyExc_TypeError, "neighborv takes a Comm and 4 arguments");
+  CommObject *comm = (CommObject *)args[0];
+  if (integers("neighborv", args + 1, 2, 2, a) < 0) return NULL;
+  int64_t h = comm->h, in = comm->indegree, out = comm->outdegree;
+  int kind = (int)a[0], nonblocking = (int)a[1];
+  if (!h || comm->placed != h || !request_class) return Py_NewRef(Py_NotImplemented);
+  gm_operand *send = kind == GM_NEIGHBOR_ALLTOALL ? read_vector(args[3], out, 0, &s) : read_same(args[3], out, &s);
+  gm_operand *recv = send ? read_vector(args[4], in, 1, &r) : NULL;
+  if (!recv) {
+    if (send) PyBuffer_Release(&s.view);
+    PyMem_Free(send);
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_NotImplemented);
+  }
+  int64_t items = 0;
+  for (int64_t i = 0; i < out; i++) items += send[i].count;
+  NOTE_COMM(h, TRACE_NO_PEER, -1, items * s.size);
+  if (!nonblocking)
+    BLOCKING(code, req, &st, gm_neighbor_parts(kind, h, send, out, recv, in, 0, &req));
+  else if (items * s.size > LONG_COPY)
+    WITHOUT_GIL(code = gm_neighbor_parts(kind, h, send, out, recv, in, 1, &req));
+  else
+    code = gm_neighbor_parts(kind, h, send, out, recv, in, 1, &req);
+  PyMem_Free(send);
+  PyMem_Free(recv);
+  return outcome(code, req, nonblocking, &s, &r);
+}
+
 /* A side with a part for each edge: lists of addresses, counts and datatypes, one after the other. */
 static gm_operand *read_side(PyObject *o, Py_ssize_t *parts) {
   gm_operand *side = (gm_operand *)integer_array(o, parts);
@@ -137,5 +241,5 @@ static PyObject *raw_neighbor_blocking(ARGS) { return neighbor_parts(args, n, WA
 static PyObject *raw_neighbor_parts(ARGS) { return neighbor_parts(args, n, START); }
 static PyObject *raw_neighbor_init(ARGS) { return neighbor_parts(args, n, PREPARE); }
 
-PyMethodDef raw_neighbor_methods[] = {F(set_neighbors),  F(neighbor),      F(neighbor_blocking),
+PyMethodDef raw_neighbor_methods[] = {F(set_neighbors),  F(neighbor),      F(neighborv), F(neighbor_blocking),
                                       F(neighbor_parts), F(neighbor_init), {0}};

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # So many ranks have most of each other for neighbors: an object is pickled once for all of them.
 _FEW = 4
-_neighbor = fast.neighbor  # the usual calls with equal counts
+_neighbor, _neighborv = fast.neighbor, fast.neighborv  # the usual calls
 
 
 def _blocks(msg, readonly, edges):
@@ -88,7 +88,8 @@ class NeighborCollectives:
 
     def Neighbor_allgatherv(self, sendbuf: BufSpec, recvbuf: BufSpecV) -> None:
         """Send one message to all neighbors, and receive different amounts of data."""
-        _allgather(Blocking, self, sendbuf, recvbuf, _vector)
+        if _neighborv(self, fast.NEIGHBOR_ALLGATHER, False, sendbuf, recvbuf) is NotImplemented:
+            _allgather(Blocking, self, sendbuf, recvbuf, _vector)
 
     def Neighbor_alltoall(self, sendbuf: BufSpecB, recvbuf: BufSpecB) -> None:
         """Exchange blocks with all neighbors."""
@@ -97,7 +98,8 @@ class NeighborCollectives:
 
     def Neighbor_alltoallv(self, sendbuf: BufSpecV, recvbuf: BufSpecV) -> None:
         """Exchange different amounts of data with all neighbors."""
-        _alltoall(Blocking, self, sendbuf, recvbuf, _vector)
+        if _neighborv(self, fast.NEIGHBOR_ALLTOALL, False, sendbuf, recvbuf) is NotImplemented:
+            _alltoall(Blocking, self, sendbuf, recvbuf, _vector)
 
     def Neighbor_alltoallw(self, sendbuf: BufSpecW, recvbuf: BufSpecW) -> None:
         """Exchange data of different amounts and datatypes with all neighbors."""
@@ -115,7 +117,10 @@ class NeighborCollectives:
 
     def Ineighbor_allgatherv(self, sendbuf: BufSpec, recvbuf: BufSpecV) -> Request:
         """Start to send one message to all neighbors, and to receive different amounts of data."""
-        return _allgather(Nonblocking, self, sendbuf, recvbuf, _vector)
+        request = _neighborv(self, fast.NEIGHBOR_ALLGATHER, True, sendbuf, recvbuf)
+        if request is NotImplemented:
+            request = _allgather(Nonblocking, self, sendbuf, recvbuf, _vector)
+        return request
 
     def Ineighbor_alltoall(self, sendbuf: BufSpecB, recvbuf: BufSpecB) -> Request:
         """Start to exchange blocks with all neighbors."""
@@ -126,7 +131,10 @@ class NeighborCollectives:
 
     def Ineighbor_alltoallv(self, sendbuf: BufSpecV, recvbuf: BufSpecV) -> Request:
         """Start to exchange different amounts of data with all neighbors."""
-        return _alltoall(Nonblocking, self, sendbuf, recvbuf, _vector)
+        request = _neighborv(self, fast.NEIGHBOR_ALLTOALL, True, sendbuf, recvbuf)
+        if request is NotImplemented:
+            request = _alltoall(Nonblocking, self, sendbuf, recvbuf, _vector)
+        return request
 
     def Ineighbor_alltoallw(self, sendbuf: BufSpecW, recvbuf: BufSpecW) -> Request:
         """Start to exchange data of different amounts and datatypes with all neighbors."""
