@@ -10,9 +10,9 @@ import (
 // shortAccess is how many bytes AtOnce moves at most: signals are not handled meanwhile.
 const shortAccess = 64 << 10
 
-// AtOnce reads or writes, as Start does, what takes one run of the file and waits for no other rank: a short access, of one
-// run of memory, by itself or of the file's only rank, in a view without gaps. It returns how many bytes it has moved. If done is false, nothing has
-// happened: Start has to do it, or to say what is wrong.
+// AtOnce reads or writes, as Start does, what takes one run of the file and waits for no other rank: a short access of
+// one run of memory, in a view without gaps, that is not collective or that of the file's only rank. It returns how many
+// bytes it has moved. If done is false, nothing has happened: Start has to do it, or to say what is wrong.
 func (f *File) AtOnce(kind Kind, offset int64, buf p2p.Buf) (moved int64, done bool, e *errs.Error) {
 	n := int64(buf.Bytes())
 	if kind&Nonblocking != 0 || n == 0 || n > shortAccess || !buf.Type.Dense() || !f.take() {
@@ -63,8 +63,8 @@ func (f *File) AtOnce(kind Kind, offset int64, buf p2p.Buf) (moved int64, done b
 	return moved, true, e
 }
 
-// isAlone reports whether a collective access of this rank waits for nothing: there are no other ranks, and no collective
-// is under way.
+// isAlone reports whether a collective access of this rank waits for nothing: there are no other ranks, and no
+// collective is under way.
 func (f *File) isAlone() bool {
 	if f.Comm.Size > 1 {
 		return false

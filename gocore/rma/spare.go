@@ -19,7 +19,7 @@ import (
 // begins it (Offer.Spare). If all have offered the same one, and it is large enough, they use it: no rank uses it for
 // the old window any more, since each has offered it after its Free. Then each rank clears what is to be its own in the
 // new window (Clear), and tells the others in the next exchange. After that the segment is as a new one to all of them. It has
-// other data only where no part of the window lies.
+// other data only where no part of the window lies, and behind the first words of tables of attached memory.
 //
 // Else each rank that has offered a segment unmaps it. So what the ranks keep is alike again, whatever order
 // their threads have freed windows in. A rank that ends, or gives the call up, before it has told the others that

@@ -1,5 +1,5 @@
-/* The hot methods of Win that begin and end epochs, or complete operations. As in hot_win.c, the Python method of the same
-   name gets what is unusual. Where operations may go on after their calls, it also releases their memory.
+/* The hot methods of Win that begin and end epochs, or complete operations. As in hot_win.c, the Python method of
+   the same name gets what is unusual. Where operations may go on after their calls, it also releases their memory.
 
    They are called with the GIL held. */
 #include "hot_win.h"

@@ -1,12 +1,12 @@
-/* The hot methods of File: reads and writes that block, and the file pointer. As in hot_win.c, the usual arguments are read
-   here, and the Python method of the same name gets the others.
+/* The hot methods of File: reads and writes that block, and the file pointer. As in hot_win.c, the usual arguments
+   are read here, and the Python method of the same name gets the others.
 
    They are called with the GIL held. */
 #include "raw.h"
 #include "_cgo_export.h"
 
-/* Begins what is not over at once, and waits for it. Returns GM_DONE, the code of an error, or RAISED; memory that it still
-   uses then is that of the request. */
+/* Begins what is not over at once, and waits for it. Returns GM_DONE, the code of an error, or RAISED; memory that
+   it still uses then is that of the request. */
 static int wait_for_file(int kind, int64_t h, int64_t offset, const spec *s, gm_status *st, int64_t *req) {
   int code;
   WITHOUT_GIL(code = gm_file_io(kind, h, offset, (int64_t)(intptr_t)s->view.buf, s->count, s->type, req));

@@ -1,5 +1,6 @@
-/* The hot methods of groups, and those that make the group of a communicator. As in hot_win.c, the usual arguments are read
-   here, and the Python method of the same name gets the others; it also makes a call that has failed again, and says why.
+/* The hot methods of groups, and those that make the group of a communicator. As in hot_win.c, the usual arguments
+   are read here, and the Python method of the same name gets the others; it also makes a call that has failed again,
+   and says why.
 
    They are called with the GIL held. */
 #include "raw.h"

@@ -1,5 +1,5 @@
-/* Pack and Unpack of datatypes whose items lie one after another, which are copies. As in hot_win.c, the Python method of the
-   same name gets the others, and what has no room.
+/* Pack and Unpack of datatypes whose items lie one after another, which are copies. As in hot_win.c, the Python
+   method of the same name gets the others, and what has no room.
 
    They are called with the GIL held. */
 #include "raw.h"

@@ -1,5 +1,5 @@
-/* The hot methods that say what an object knows. As in hot_win.c, the Python method of the same name gets what is unusual, and
-   objects that are null.
+/* The hot methods that say what an object knows. As in hot_win.c, the Python method of the same name gets what is
+   unusual, and objects that are null.
 
    They are called with the GIL held. */
 #include "object.h"

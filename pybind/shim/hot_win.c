@@ -1,8 +1,8 @@
-/* The hot methods of Win that access memory. Their usual arguments are read here, and checked against the window's descriptor, which
-   Go keeps up to date (rma.Desc). Put and Get copy where the target is mapped here, and make a system call where the
-   kernel copies (kernel_copy.c): neither enters Go. Atomics enter it once. Where a window completes every operation
-   at once, the general call is made from here. Everything else, and what is not allowed, goes to the Python method of
-   the same name (fallback.c).
+/* The hot methods of Win that access memory. Their usual arguments are read here, and checked against the window's
+   descriptor, which Go keeps up to date (rma.Desc). Put and Get copy where the target is mapped here, and make a system
+   call where the kernel copies (kernel_copy.c): neither enters Go. Atomics enter it once. Where a window completes
+   every operation at once, the general call is made from here. Everything else, and what is not allowed, goes to the
+   Python method of the same name (fallback.c).
 
    They are called with the GIL held. */
 #include "hot_win.h"
@@ -53,9 +53,9 @@ int returns_origin(const gm_desc *d, int kind, int64_t bytes, int64_t rank) {
   return kind == GM_ACC || (kind == GM_PUT && bytes <= GM_SHORT_PUT);
 }
 
-/* What is not direct, and does not keep the buffers in use: makes the general call, without going through Python. req:
-   receives the request of a call that returns one, else NULL. Returns 0 if it was refused; Python then makes it again, and
-   says why. What a fault has ended midway is not done twice. */
+/* What is not direct, and does not keep the buffers in use: makes the general call, without going through Python.
+   req: receives the request of a call that returns one, else NULL. Returns 0 if it was refused; Python then makes it
+   again, and says why. What a fault has ended midway is not done twice. */
 static int general_call(gm_desc *d, PyObject *self, int kind, spec *s, spec *result, int64_t rank,
                         gm_target_spec target, int op, int64_t *req) {
   int code;
@@ -163,6 +163,7 @@ static int updated(gm_desc *d, int op, int64_t type, void *origin, void *result,
   int64_t at, bytes = count * size;
   void *to = atomic_place(d, rank, disp, bytes);
   if (to) return gm_hot_acc(to, op, type, origin, result, count);
+  if (op == GM_OP_NO_OP) return 0; /* Go only reads */
   return copied_place(d, rank, disp, bytes, &at) ? gm_hot_update(d->handle, rank, at, op, type, origin, result, count)
                                                  : 0;
 }
@@ -305,7 +306,7 @@ static PyObject *get_accumulate(HOT, int which, int64_t *req) {
   int op, done = 0;
   gm_desc *d = win_descriptor(self);
   if (!d || match_args(names, 3, args, n, kwnames, a) < 0 || parse_int(a[2], &rank) < 0 || (op = op_number(a[4])) < 0 ||
-      op == GM_OP_NO_OP || parse_spec(a[0], 0, &s) < 0)
+      parse_spec(a[0], 0, &s) < 0)
     FALL_BACK(which);
   if (parse_spec(a[1], 1, &r) == 0) {
     if (s.count == r.count && s.type == r.type && s.count * s.size <= LONG_COPY && target_items(a[3], &s, &disp) == 0) {
@@ -335,7 +336,7 @@ static PyObject *win_fetch_and_op(HOT) {
   int op, done = 0;
   gm_desc *d = win_descriptor(self);
   if (!d || match_args(names, 3, args, n, kwnames, a) < 0 || parse_int(a[2], &rank) < 0 || (op = op_number(a[4])) < 0 ||
-      op == GM_OP_NO_OP || (a[3] && parse_int(a[3], &disp) < 0) || parse_spec(a[0], 0, &s) < 0)
+      (a[3] && parse_int(a[3], &disp) < 0) || parse_spec(a[0], 0, &s) < 0)
     FALL_BACK(CALL_FETCH_AND_OP);
   if (parse_spec(a[1], 1, &r) == 0) {
     if (s.count == 1 && r.count == 1 && s.type == r.type) {

@@ -274,8 +274,8 @@ class _Stub:
             return
         live = inspect.getattr_static(cls, name)
         if isinstance(live, property):
-            by_python = isinstance(live.fget, FunctionType)
-            node = self._sources.of(live.fget) if by_python else self._replaced(cls, live.fget.__name__)
+            hot = inspect.ismethoddescriptor(live.fget)  # the extension answers it
+            node = self._replaced(cls, getattr(live.fget, "__name__", "")) if hot else self._sources.of(live.fget)
             declared = f"{name}: {self._returned(name, node)}"
             sentence = ast.get_docstring(node) if node.name == name else self._sources.sentence(cls, name)
             doc = self._document(cls.__name__, name, live, declared, sentence)
