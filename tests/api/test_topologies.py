@@ -17,6 +17,10 @@ def test_neighbors_by_unusual_buffers(ranks, n):
     ranks(n, program.neighbors_by_unusual_buffers)
 
 
+def test_neighbors_by_different_counts(ranks, n):
+    ranks(n, program.neighbors_by_different_counts)
+
+
 def test_graphs(ranks, n):
     ranks(
         n,

@@ -173,6 +173,8 @@ def _gathered(how, kind, comm, send, recv, op, root, ranks, block=None):
     address, count, datatype, holder = recv if receives else send
     apply = op._applier(datatype)
     kept, nbytes = Kept(datatype), count * datatype._size
+    if comm._two_groups:
+        return _gathered_across(how, kind, comm, (address, count, kept, holder), recv, apply, root, ranks, block)
     parts = comm._peers if ranks or kind == fast.ALLGATHER else 0
     room, hold_room = memory(nbytes * parts)
     rows = [room + rank * nbytes for rank in ranks]
@@ -183,6 +185,27 @@ def _gathered(how, kind, comm, send, recv, op, root, ranks, block=None):
     holders = (holder, recv[3], hold_room)
     handle = kept.type._h
     return how.coll(Step(after), kind, comm._h, address, count, handle, room, nbytes, byte()._h, 0, root, holders)
+
+
+def _gathered_across(how, kind, comm, operand, recv, apply, root, ranks, block):
+    """Do so in an intercommunicator, where the core does not compare the amounts of the groups."""
+    address, count, kept, holder = operand
+    nbytes, octet = count * kept.type._size, byte()._h
+    sent = marked(nbytes)
+    mine = Packed(sent, [(sent, nbytes)] if nbytes else [])
+    theirs = Arriving(comm, nbytes, ranks, comm._peers if ranks or kind == fast.ALLGATHER else 0)
+
+    def before():
+        theirs.clear()
+        mine.fill(lambda: pack(kept.type, address, count, mine.address))
+
+    def after():
+        mine.check(theirs)
+        _fold(apply, kept.type, count, theirs.rows, recv[0], block)
+
+    holders = (holder, recv[3], mine.holder, theirs.holder)
+    step = Step(after, before)
+    return how.coll(step, kind, comm._h, mine.address, sent, octet, theirs.address, sent, octet, 0, root, holders)
 
 
 def reduce_scatter(how, comm, send, recv, counts, op):

@@ -94,6 +94,44 @@ def neighbors_by_unusual_buffers():
     alone.Ineighbor_allgather(four, got[:0]).Wait()
 
 
+def neighbors_by_different_counts():
+    """Every way to give counts and displacements gives the same: the usual ones are parsed in C, the others in Python."""
+    grid = world.Create_cart([size], [True])
+    before, after = grid.Shift(0, 1)
+    six, got = np.arange(6.0) + 100 * rank, np.zeros(6)
+    for way in (
+        lambda buf, counts, displs: [buf, (counts, displs)],
+        lambda buf, counts, displs: (buf, (tuple(counts), tuple(displs)), MPI.DOUBLE),
+        lambda buf, counts, displs: [buf, counts, displs, MPI.DOUBLE],
+        lambda buf, counts, displs: [buf, counts, displs, "d"],
+        lambda buf, counts, displs: [buf, (np.array(counts), [np.int32(d) for d in displs])],
+    ):
+        sides = way(six, [1, 2], [0, 3]), way(got, [2, 1], [0, 4])
+        for call in (grid.Neighbor_alltoallv, lambda *sides: grid.Ineighbor_alltoallv(*sides).Wait()):
+            got[:] = -1
+            call(*sides)
+            assert got.tolist() == [100 * before + 3, 100 * before + 4, -1, -1, 100 * after, -1]
+        for call in (grid.Neighbor_allgatherv, lambda *sides: grid.Ineighbor_allgatherv(*sides).Wait()):
+            got[:] = -1
+            call(six[:2], way(got, [2, 2], [1, 4]))
+            assert got.tolist() == [-1, *(100 * before + k for k in (0, 1)), -1, *(100 * after + k for k in (0, 1))]
+    got[:] = -1
+    grid.Neighbor_alltoallv([six, [1, 2]], [got, [2, 1]])
+    assert got.tolist() == [100 * before + 1, 100 * before + 2, 100 * after, -1, -1, -1]
+    for sides, wrong in (
+        (([six, ([1, 2], [0, 5])], [got, [2, 1]]), ValueError),
+        (([six, ([1, 2], [-1, 0])], [got, [2, 1]]), ValueError),
+        (([six, [1, 2]], [got, ([1, 1 << 62], [1 << 62, 1 << 62])]), ValueError),
+        (([six, [1, 2, 3]], [got, [2, 1]]), ValueError),
+        (([six, [1, 2]], [got, [2, 1 << 70]]), OverflowError),
+        (([six, [1, 2]], [bytes(48), [2, 1]]), BufferError),
+    ):
+        with pytest.raises(wrong):
+            grid.Neighbor_alltoallv(*sides)
+    with fails(MPI.ERR_COUNT):
+        grid.Neighbor_alltoallv([six, [1, -2]], [got, [2, 1]])
+
+
 def graphs():
     index, edges = [], []
     for r in range(size):  # a ring, and everybody with rank 0
