@@ -30,6 +30,7 @@ const (
 	KindAllgatherv
 	KindAlltoallv
 	KindIbarrier
+	KindAlltoallw
 	KindNeighborAllgather
 	KindNeighborAlltoall
 	KindComm   // a call that makes or frees a communicator or a window
@@ -40,7 +41,7 @@ const (
 
 var kindNames = [kinds]string{"Barrier", "Bcast", "Gather", "Scatter", "Allgather", "Alltoall", "Reduce", "Allreduce",
 	"Reduce_scatter_block", "Scan", "Exscan", "Gatherv", "Scatterv", "Allgatherv", "Alltoallv", "Ibarrier",
-	"Neighbor_allgather", "Neighbor_alltoall",
+	"Alltoallw", "Neighbor_allgather", "Neighbor_alltoall",
 	"a call that makes or frees a communicator or a window", "no collective", "no collective any more"}
 
 func (k Kind) String() string {

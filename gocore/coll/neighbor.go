@@ -1,19 +1,27 @@
 package coll
 
-import "gormapy/gocore/p2p"
+import (
+	"unsafe"
 
-// Edge is what goes along an edge of a topology: to Rank, or from it.
+	"gormapy/gocore/p2p"
+)
+
+// Edge is what goes along an edge of a topology: to Rank, or from it. In an exchange of all ranks there is one between any two.
 type Edge struct {
 	Rank int
 	p2p.Buf
 }
 
 // Neighbor starts an exchange among the neighbors of a topology. Two ranks may share several edges: what the sender's k-th edge to
-// the receiver has arrives at the k-th of the receiver's edges from the sender. Messages go only along edges.
-func (c *Comm) Neighbor(out, in []Edge) *Op {
+// the receiver has arrives at the k-th of the receiver's edges from the sender. Messages go only along edges. With
+// inPlace what is sent is overwritten by what arrives, and so is copied before; a rank sends nothing to itself.
+func (c *Comm) Neighbor(out, in []Edge, inPlace bool) *Op {
 	return c.newOp(func(o *Op, k int) bool {
 		if k > 0 {
 			return true
+		}
+		if inPlace {
+			out = o.packedEdges(out)
 		}
 		for i := range in {
 			if e := &in[i]; e.Rank != c.Rank {
@@ -25,12 +33,25 @@ func (c *Comm) Neighbor(out, in []Edge) *Op {
 			switch e := &out[i]; {
 			case e.Rank != c.Rank:
 				o.send(e.Buf, e.Rank)
-			case own < len(in):
+			case own < len(in) && !inPlace:
 				own = o.keepAlong(e, in, own)
 			}
 		}
 		return false
 	})
+}
+
+// packedEdges returns edges with copies of what goes to other ranks.
+func (o *Op) packedEdges(out []Edge) []Edge {
+	packed := make([]Edge, len(out))
+	for i, e := range out {
+		packed[i].Rank = e.Rank
+		if n := e.Bytes(); e.Rank != o.c.Rank {
+			packed[i].Buf = raw(o.temp(n), n)
+			pack(unsafe.Slice((*byte)(packed[i].Addr), n), e.Buf)
+		}
+	}
+	return packed
 }
 
 // keepAlong copies what this rank sends to itself to the first of its incoming edges that comes from itself, from edge i on. It returns

@@ -29,6 +29,7 @@ type Comm struct {
 	faults  faults
 
 	neighbors  atomic.Pointer[neighbors]
+	all        atomic.Pointer[neighbors] // see everybody
 	partitions partitionSpace
 	groups     lazyChannel // of Create_group
 	meetings   lazyChannel // of Create_intercomm

@@ -65,7 +65,7 @@ func Neighbor(kind int, comm int64, s, r Operand, nonblocking bool, req *int64) 
 			in = append(in, coll.Edge{Rank: int(rank), Buf: partAt(recv, int(i), true)})
 		}
 	}
-	return c.neighbor(coll.Kind(kind), out, in, nonblocking, req)
+	return c.neighbor(coll.Kind(kind), out, in, false, nonblocking, req)
 }
 
 // partAt returns the i-th of parts that follow each other, or the only one.
@@ -76,20 +76,21 @@ func partAt(b p2p.Buf, i int, each bool) p2p.Buf {
 	return b
 }
 
-// NeighborParts starts a collective among neighbors with a part of its own for each edge, those without a neighbor included.
+// NeighborParts starts a collective among neighbors with a part of its own for each edge, those without a neighbor included. In
+// KindAlltoallw all ranks are neighbors; without parts to send it is in place.
 func NeighborParts(kind int, comm int64, s, r []Operand, nonblocking bool, req *int64) (code Code) {
 	defer Contain(&code)
-	c, out, in, e := edgesOf(comm, s, r)
+	c, out, in, e := edgesOf(coll.Kind(kind), comm, s, r)
 	if e != nil {
 		return CodeOf(e)
 	}
-	return c.neighbor(coll.Kind(kind), out, in, nonblocking, req)
+	return c.neighbor(coll.Kind(kind), out, in, len(s) == 0, nonblocking, req)
 }
 
 // NeighborInit makes a persistent request of NeighborParts.
 func NeighborInit(kind int, comm int64, s, r []Operand) (req int64, code Code) {
 	defer Contain(&code)
-	_, out, in, e := edgesOf(comm, s, r)
+	_, out, in, e := edgesOf(coll.Kind(kind), comm, s, r)
 	if e != nil {
 		return 0, CodeOf(e)
 	}
@@ -98,7 +99,7 @@ func NeighborInit(kind int, comm int64, s, r []Operand) (req int64, code Code) {
 		if e != nil {
 			return 0, CodeOf(e)
 		}
-		code = c.neighbor(coll.Kind(kind), out, in, true, &req)
+		code = c.neighbor(coll.Kind(kind), out, in, len(s) == 0, true, &req)
 		return req, code
 	})), 0
 }
@@ -115,9 +116,30 @@ func getNeighbors(comm int64) (*Comm, *neighbors, *errs.Error) {
 	return c, n, nil
 }
 
+// everybody returns the edges of a rank to and from all ranks.
+func (c *Comm) everybody() *neighbors {
+	n := c.all.Load()
+	if n == nil {
+		ranks := make([]int64, c.size)
+		for i := range ranks {
+			ranks[i] = int64(i)
+		}
+		n = &neighbors{ranks, ranks, ranks}
+		c.all.Store(n)
+	}
+	return n
+}
+
 // edgesOf returns what goes along the edges: incoming ones in the order in which their senders name them.
-func edgesOf(comm int64, s, r []Operand) (c *Comm, out, in []coll.Edge, e *errs.Error) {
-	c, n, e := getNeighbors(comm)
+func edgesOf(kind coll.Kind, comm int64, s, r []Operand) (c *Comm, out, in []coll.Edge, e *errs.Error) {
+	var n *neighbors
+	if kind != coll.KindAlltoallw {
+		c, n, e = getNeighbors(comm)
+	} else if c, e = getUsableComm(comm); e == nil {
+		if n = c.everybody(); len(s) == 0 {
+			s = r
+		}
+	}
 	if e != nil {
 		return nil, nil, nil, e
 	}
@@ -146,9 +168,9 @@ func edgesOf(comm int64, s, r []Operand) (c *Comm, out, in []coll.Edge, e *errs.
 }
 
 // neighbor starts a collective among neighbors, and sets req to its request; a blocking one waits for it, like Blocking.
-func (c *Comm) neighbor(kind coll.Kind, out, in []coll.Edge, nonblocking bool, req *int64) Code {
+func (c *Comm) neighbor(kind coll.Kind, out, in []coll.Edge, inPlace, nonblocking bool, req *int64) Code {
 	c.coll.Calling(coll.Call{Kind: kind, Bytes: -1, Nonblocking: nonblocking})
-	o := collective{c.coll.Neighbor(out, in)}
+	o := collective{c.coll.Neighbor(out, in, inPlace)}
 	if !nonblocking {
 		return finishNow(o, req)
 	}

@@ -379,6 +379,7 @@ var (
 	_ = same[C.GM_ALLGATHERV-coll.KindAllgatherv]
 	_ = same[C.GM_ALLTOALLV-coll.KindAlltoallv]
 	_ = same[C.GM_IBARRIER-coll.KindIbarrier]
+	_ = same[C.GM_ALLTOALLW-coll.KindAlltoallw]
 	_ = same[C.GM_NEIGHBOR_ALLGATHER-coll.KindNeighborAllgather]
 	_ = same[C.GM_NEIGHBOR_ALLTOALL-coll.KindNeighborAlltoall]
 )

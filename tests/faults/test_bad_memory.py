@@ -74,10 +74,10 @@ def test_one_of_several_requests(ranks, call, both):
 
 
 @pytest.mark.parametrize("way", ["", "I", "_init"])
-@pytest.mark.parametrize("call", program.keys_of("PACKED"))
-def test_collectives_that_python_packs(ranks, call, way):
+@pytest.mark.parametrize("call", program.keys_of("GENERAL"))
+def test_collectives_with_functions_and_types(ranks, call, way):
     """No rank waits for the one whose memory faults; those that need its data hear of it, and the next call works."""
-    ranks(3, program.collectives_that_python_packs, call, way)
+    ranks(3, program.collectives_with_functions_and_types, call, way)
 
 
 @pytest.mark.parametrize("call", program.keys_of("LONG"))

@@ -1,6 +1,6 @@
 """Exchanges in which each part has its own datatype and displacement.
 
-The parts are packed, travel as bytes, and are unpacked when the exchange is complete.
+Between two groups the parts are packed, travel as bytes, and are unpacked when the exchange is complete.
 """
 
 from gormapy._ext import fast
@@ -20,8 +20,15 @@ def alltoallw(how, comm, sendbuf, recvbuf):
     if comm._two_groups and is_in_place(sendbuf):
         raise error(ERR_BUFFER, NO_IN_PLACE)
     recv, hold_recv = parts(recvbuf, False, size)
-    send, hold_send = (recv, None) if is_in_place(sendbuf) else parts(sendbuf, True, size)
-    return exchange(how, comm, [[part] for part in send], [[part] for part in recv], (hold_send, hold_recv))
+    send, hold_send = ([], None) if is_in_place(sendbuf) else parts(sendbuf, True, size)
+    if comm._two_groups:
+        return _across(how, comm, send, recv, (hold_send, hold_recv))
+    return how.neighbor(comm._h, fast.ALLTOALLW, flat(send), flat(recv), (hold_send, hold_recv))
+
+
+def flat(found):
+    """Return parts as the core takes them: address, count and handle of each, one after the other."""
+    return [word for address, count, datatype in found for word in (address, count, datatype._h)]
 
 
 class Part:
@@ -35,7 +42,9 @@ class Part:
 
 
 def parts(msg, readonly, blocks):
-    """Parse a specification with counts, displacements in bytes and datatypes; return a Part for each, and the holder.
+    """Parse a specification with counts, displacements in bytes and datatypes.
+
+    Return (address, count, datatype) for each, and the holder.
 
     (buffer, types), (buffer, (counts, displs), types) or (buffer, counts, displs, types).
     """
@@ -72,18 +81,16 @@ def parts(msg, readonly, blocks):
         for part, (count, displ, datatype) in enumerate(zip(counts, displs, types)):
             check_place(part, count.__index__(), datatype, displ.__index__(), nbytes)
     found = [
-        Part(base + displ.__index__(), count.__index__(), datatype)
-        for count, displ, datatype in zip(counts, displs, types)
+        (base + displ.__index__(), count.__index__(), datatype) for count, displ, datatype in zip(counts, displs, types)
     ]
     return found, holder
 
 
-def exchange(how, comm, send, recv, holders):
-    """Send lists of parts to the ranks and receive others from them: send[r] is for rank r, recv[r] comes from it."""
+def _across(how, comm, send, recv, holders):
+    """Exchange parts with the ranks of the other group, packed: send[r] is for rank r, recv[r] comes from it."""
     out, outgoing, marks_out = _layout(send)
     into, incoming, marks_into = _layout(recv)
     mine = Packed(sum(out), [(end, nbytes) for _, end, nbytes in marks_out])
-    group = "remote group" if comm._two_groups else "communicator"
     room = bytearray(max(sum(into), 1))
     there, _, _, _, _, hold_into = acquire(room, False)
 
@@ -97,7 +104,7 @@ def exchange(how, comm, send, recv, holders):
     def after():
         mine.check()
         for rank, end, _ in marks_into:
-            told_by(room, rank, end, group)
+            told_by(room, rank, end, "remote group")
         for offset, part in incoming:
             unpack(part.kept.type, there + offset, part.address, part.count)
 
@@ -108,21 +115,16 @@ def exchange(how, comm, send, recv, holders):
     return how.collv(step, fast.ALLTOALLV, comm._h, *sides, 0, holders)
 
 
-def _layout(lists):
-    """Lay out lists of parts one after the other, with an end after each list; see Packed.
+def _layout(found):
+    """Lay out parts one after the other, with an end after each; see Packed.
 
-    Return the bytes of each list, (offset, part) for each part, and (rank, index behind it, bytes of the list) for each
-    end.
+    Return the bytes of each, (offset, Part) for each, and (rank, index behind it, bytes of the part) for each end.
     """
     sizes, placed, marks, begin = [], [], [], 0
-    for rank, parts_of_rank in enumerate(lists):
-        end = begin
-        for part in parts_of_rank:
-            placed.append((end, part))
-            end += part.nbytes
-        nbytes = end - begin
-        sizes.append(marked(nbytes))
+    for rank, part in enumerate(Part(*each) for each in found):
+        placed.append((begin, part))
+        sizes.append(marked(part.nbytes))
         begin += sizes[-1]
-        if nbytes:
-            marks.append((rank, begin, nbytes))
+        if part.nbytes:
+            marks.append((rank, begin, part.nbytes))
     return sizes, placed, marks

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gormapy._ext import fast
 
-from .alltoallw import parts
+from .alltoallw import flat, parts
 from .calling import Blocking, Nonblocking, Persistent
 from .constants import PROC_NULL
 from .info import INFO_NULL
@@ -44,7 +44,7 @@ def _vector(msg, readonly, edges):
 def _typed(msg, readonly, edges):
     """Parse a message of blocks of different datatypes, one for each edge."""
     found, holder = parts(msg, readonly, edges)
-    return [x for part in found for x in (part.address, part.count, part.kept.type._h)], (found, holder)
+    return flat(found), holder
 
 
 def _same(msg, edges):

@@ -37,7 +37,7 @@ def mixed(given, write, parts):
     from gormapy.MPI import alltoallw
 
     found, _ = alltoallw.parts(given, not write, parts)
-    pieces = [elements.runs(part.address, part.count, datatype) for part, datatype in zip(found, given[-1])]
+    pieces = [elements.runs(address, count, datatype) for address, count, datatype in found]
     return [run for piece in pieces for run in piece]
 
 
