@@ -5,6 +5,11 @@
 #include "trace.h"
 #include "_cgo_export.h"
 
+/* What is in a status that a call has been given: a call that is refused leaves it as it is. */
+static gm_status status_in(PyObject *status) {
+  return status && status != Py_None ? ((StatusObject *)status)->st : (gm_status){0};
+}
+
 static PyObject *send_in_mode(HOT, int which, int kind) {
   static const char *const names[] = {"buf", "dest", "tag", NULL};
   PyObject *a[3];
@@ -36,6 +41,7 @@ static PyObject *comm_recv(HOT) {
       parse_small_int(a[2], &tag) < 0 || (a[3] && a[3] != Py_None && !PyObject_TypeCheck(a[3], StatusType)) ||
       parse_message(a[0], 1, &s) < 0)
     FALL_BACK(CALL_RECV);
+  st = status_in(a[3]);
   NOTE_COMM(h, source, tag, 0);
   BLOCKING(code, pending, &st,
            gm_blocking(GM_RECV, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, source, tag, &st, &pending));
@@ -82,6 +88,7 @@ static PyObject *comm_sendrecv(HOT) {
   int code;
   gm_status st;
   if (!h || read_exchange(args, n, kwnames, &x) < 0) FALL_BACK(CALL_SENDRECV);
+  st = status_in(x.status);
   NOTE_COMM(h, x.dest, x.send_tag, x.s.count * x.s.size);
   BLOCKING(code, pending, &st, gm_sendrecv(h, SENT(x), RECEIVED(x), &st, &pending));
   if (x.status && code != RAISED) ((StatusObject *)x.status)->st = st;
@@ -112,6 +119,7 @@ static PyObject *comm_sendrecv_replace(HOT) {
     return faulted ? raise_code(gm_faulted(guard_address())) : NULL;
   }
   Py_DECREF(copy); /* the view has it */
+  st = status_in(a[5]);
   NOTE_COMM(h, x.dest, x.send_tag, bytes);
   BLOCKING(code, pending, &st, gm_sendrecv(h, SENT(x), RECEIVED(x), &st, &pending));
   if (a[5] && a[5] != Py_None && code != RAISED) ((StatusObject *)a[5])->st = st;

@@ -123,3 +123,22 @@ def test_packing_of_items_without_gaps(mpi):
         datatype.Free()
     with pytest.raises(mpi.Exception):
         three.Pack(items, packed, 0, world)
+
+
+def test_a_call_that_is_refused_leaves_the_status_as_it_is(mpi):
+    """Go says what is wrong before it knows anything of a message."""
+    world, status = mpi.COMM_WORLD, mpi.Status()
+    a, b = np.zeros(3), np.zeros(3)
+    for call in (
+        lambda: world.Recv(a, 7, 0, status),
+        lambda: world.Sendrecv(a, 7, 0, b, 0, 0, status),
+        lambda: world.Sendrecv(a, 0, 0, b, 0, -5, status),
+        lambda: world.Sendrecv_replace(a, 7, 0, 0, 0, status),
+        lambda: world.Sendrecv_replace(a, 0, -1, 0, 0, status),
+    ):
+        status.Set_source(3)
+        status.Set_tag(5)
+        status.Set_elements(mpi.BYTE, 9)
+        with pytest.raises(mpi.Exception):
+            call()
+        assert (status.source, status.tag, status.error, status.count, status.cancelled) == (3, 5, 0, 9, False)
