@@ -1,6 +1,7 @@
 """The calls that the extension answers, and the methods that are marked as their fallbacks."""
 
 import inspect
+import mmap
 from array import array
 
 import numpy as np
@@ -142,3 +143,37 @@ def test_a_call_that_is_refused_leaves_the_status_as_it_is(mpi):
         with pytest.raises(mpi.Exception):
             call()
         assert (status.source, status.tag, status.error, status.count, status.cancelled) == (3, 5, 0, 9, False)
+
+
+def test_the_memory_of_an_object_is_used_again_only_if_little_of_it_has_been_touched(mpi):
+    """A request that somebody has tested has no status that says how much has arrived."""
+
+    def resident():
+        with open("/proc/self/statm") as f:
+            return int(f.read().split()[1]) * mmap.PAGESIZE >> 20  # MiB
+
+    world, pickle = mpi.COMM_SELF, np.ones(4 << 20, "u1")
+    before = resident()
+    for _ in range(2):
+        requests = [world.irecv(source=0, tag=tag) for tag in range(32)]
+        for tag in range(32):
+            world.Send(pickle, 0, tag)
+        assert all(request.Test() for request in requests)
+        assert [request.wait() for request in requests] == [None] * 32
+        del requests
+    assert resident() - before < 64
+
+
+def test_an_object_is_for_the_thread_that_completes_its_request(mpi):
+    """A thread that finds the request complete has no status of it: it leaves the object to the one that has."""
+    world = mpi.COMM_SELF
+    request = world.irecv(source=0)
+    world.send("object", 0)
+    status = mpi.Status()
+    while not request.Test(status):  # as test does
+        pass
+    assert request.wait() is None  # as another thread does, before test takes the object
+    assert mpi.Request.waitall([request]) == [None]
+    assert request.test() == (True, None)
+    assert request._take(status) == "object"
+    assert request._take(status) is None

@@ -100,11 +100,10 @@ class Request(Handle, fast.Request):
     def _take(self, status):
         """Return the object that arrived, None if the operation brings none."""
         memory = self._arriving
-        if memory is None:
+        # another thread may have completed the request before: the object is for who has its status
+        if memory is None or not status._nbytes:
             return None
         self._arriving = None
-        if not status._nbytes:
-            return None
         if isinstance(memory, fast.Room):
             return pickle.loads(memory.holds(status._nbytes))
         return pickle.loads(memoryview(memory)[: status._nbytes])
