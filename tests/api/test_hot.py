@@ -177,3 +177,20 @@ def test_an_object_is_for_the_thread_that_completes_its_request(mpi):
     assert request.test() == (True, None)
     assert request._take(status) == "object"
     assert request._take(status) is None
+
+
+def test_a_file_is_left_alone_if_there_is_no_status(mpi, tmp_path):
+    file = mpi.File.Open(mpi.COMM_SELF, tmp_path / "file", mpi.MODE_CREATE | mpi.MODE_RDWR)
+    data = np.ones(4, "u1")
+    for call in (
+        lambda: file.Write(data, "status"),
+        lambda: file.Write_at(0, data, 1),
+        lambda: file.Write_all(data, data),
+        lambda: file.Write_at_all(0, data, mpi.Status),
+        lambda: file.Write_ordered(data, ()),
+        lambda: file.Write_shared(data, False),
+    ):
+        with pytest.raises(TypeError, match="status: expecting a Status"):
+            call()
+    assert file.size == file.Get_position() == file.Get_position_shared() == 0
+    file.Close()

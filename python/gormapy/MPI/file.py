@@ -318,6 +318,8 @@ class File(ErrorHandling, Handle, fast.File):
         return fast.file_io(kind, self._h, index(offset, "offset"), address, count, datatype._h, holder)
 
     def _access(self, kind, buf, status, offset=0):
+        if status is not None and not isinstance(status, fast.Status):  # once it has begun, it goes on
+            raise TypeError(f"status: expecting a Status or None, not {type(status).__name__}")
         fast.finish(self._begin(kind, buf, offset), status)
 
     def _start(self, kind, buf, offset=0):
