@@ -57,6 +57,11 @@ def test_addresses_where_no_memory_lies(ranks):
     )
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_messages_longer_than_any_memory(ranks, n):
+    ranks(n, program.messages_longer_than_any_memory)
+
+
 @pytest.mark.parametrize("enabled", ["never", "before", "after", "taken back"])
 @pytest.mark.parametrize("what", handlers.keys_of("FATAL"))
 def test_other_faults_are_as_fatal_as_ever(mpirun, enabled, what):

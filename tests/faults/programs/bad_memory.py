@@ -104,6 +104,25 @@ def addresses_where_no_memory_lies():
     win.Free()
 
 
+def messages_longer_than_any_memory():
+    vector, array = MPI.DOUBLE.Create_vector(3, 1, 2).Commit(), np.zeros(6)
+    to, source = (rank + 1) % size, (rank - 1) % size
+    for count in 1 << 30, 1 << 40, 1 << 50:
+        message = [array, count, vector]
+        for call in (
+            lambda message=message: world.Send(message, to),
+            lambda message=message: world.Ssend(message, to),
+            lambda message=message: world.Isend(message, to).Wait(),
+            lambda message=message: world.Issend(message, to).Wait(),
+            lambda message=message: world.Sendrecv(message, to, 0, array, source),
+        ):
+            with fails(MPI.ERR_BUFFER):
+                call()
+    world.Barrier()
+    assert not world.Iprobe()
+    vector.Free()
+
+
 SEVERAL = {
     "Waitany": lambda requests: MPI.Request.Waitany(requests) == 1,
     "waitany": lambda requests: MPI.Request.waitany(requests)[0] == 1,
