@@ -194,3 +194,18 @@ def test_a_file_is_left_alone_if_there_is_no_status(mpi, tmp_path):
             call()
     assert file.size == file.Get_position() == file.Get_position_shared() == 0
     file.Close()
+
+
+def test_a_message_is_still_there_if_there_is_no_status(mpi):
+    world, data = mpi.COMM_SELF, np.zeros(4, "u1")
+    world.Send(np.ones(4, "u1"), 0)
+    message = world.Mprobe()
+    with pytest.raises(TypeError, match="status: expecting a Status"):
+        message.Recv(data, "status")
+    message.Recv(data)
+    assert data.all()
+    world.send("object", 0)
+    message = world.mprobe()
+    with pytest.raises(TypeError, match="status: expecting a Status"):
+        message.recv("status")
+    assert message.recv() == "object"

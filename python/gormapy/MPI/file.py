@@ -23,6 +23,7 @@ from .hot import hot
 from .info import INFO_NULL
 from .msgbuffer import index, message
 from .request import Request
+from .status import expect_status
 from .typecode import DATATYPES, lookup
 
 if TYPE_CHECKING:
@@ -318,8 +319,7 @@ class File(ErrorHandling, Handle, fast.File):
         return fast.file_io(kind, self._h, index(offset, "offset"), address, count, datatype._h, holder)
 
     def _access(self, kind, buf, status, offset=0):
-        if status is not None and not isinstance(status, fast.Status):  # once it has begun, it goes on
-            raise TypeError(f"status: expecting a Status or None, not {type(status).__name__}")
+        expect_status(status)
         fast.finish(self._begin(kind, buf, offset), status)
 
     def _start(self, kind, buf, offset=0):

@@ -13,7 +13,7 @@ from .handle import Handle, adopt, named
 from .hot import hot
 from .msgbuffer import acquire, byte, message
 from .request import Request
-from .status import Status
+from .status import Status, expect_status
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -80,8 +80,8 @@ class Message(Handle, fast.Message):
     @hot
     def Recv(self, buf: BufSpec, status: Status | None = None) -> None:
         """Receive the message into `buf`."""
-        request = self.Irecv(buf)
-        request.Wait(status)
+        expect_status(status)
+        self.Irecv(buf).Wait(status)
 
     def Irecv(self, buf: BufSpec) -> Request:
         """Start to receive the message into `buf`."""
@@ -105,6 +105,7 @@ class Message(Handle, fast.Message):
     @hot
     def recv(self, status: Status | None = None) -> Any:
         """Receive the object."""
+        expect_status(status)
         return self.irecv().wait(status)
 
     def irecv(self) -> Request:

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 BYTE = DATATYPES["BYTE"]
 
 
+def expect_status(status):
+    """Refuse what can't be filled in, before a call begins what then goes on."""
+    if status is not None and not isinstance(status, fast.Status):
+        raise TypeError(f"status: expecting a Status or None, not {type(status).__name__}")
+
+
 class Status(fast.Status):
     """Source, tag, error and size of a message."""
 
