@@ -21,6 +21,10 @@ def test_neighbors_by_different_counts(ranks, n):
     ranks(n, program.neighbors_by_different_counts)
 
 
+def test_edges_are_told_once(ranks, n):
+    ranks(n, program.edges_are_told_once)
+
+
 def test_graphs(ranks, n):
     ranks(
         n,

@@ -69,7 +69,7 @@ class Intracomm(Scans, PersistentScans, ObjectScans, Connecting, Comm):
         grid = Grid(dims, periods)
         inside = grid.map(self.Get_rank(), self.Get_size())
         made = self.Split(0 if inside >= 0 else UNDEFINED, self.rank)
-        return _subclasses["Cartcomm"]._placed(made, grid)
+        return _subclasses["Cartcomm"]._with_topology(made, grid)
 
     def Cart_map(self, dims: Sequence[int], periods: Sequence[bool] | None = None) -> int:
         """Return the rank that this process would have in a Cartesian grid."""
@@ -80,7 +80,7 @@ class Intracomm(Scans, PersistentScans, ObjectScans, Connecting, Comm):
         graph = Graph(index, edges)
         inside = graph.map(self.Get_rank(), self.Get_size())
         made = self.Split(0 if inside >= 0 else UNDEFINED, self.rank)
-        return _subclasses["Graphcomm"]._placed(made, graph)
+        return _subclasses["Graphcomm"]._with_topology(made, graph)
 
     def Graph_map(self, index: Sequence[int], edges: Sequence[int]) -> int:
         """Return the rank that this process would have in a graph."""
@@ -97,7 +97,7 @@ class Intracomm(Scans, PersistentScans, ObjectScans, Connecting, Comm):
     ) -> Distgraphcomm:
         """Create a communicator with a graph of which each rank gives its own edges."""
         edges = Edges(self.Get_size(), sources, destinations, sourceweights, destweights)
-        return _subclasses["Distgraphcomm"]._placed(self.Clone(), edges)
+        return _subclasses["Distgraphcomm"]._with_topology(self.Clone(), edges)
 
     def Create_dist_graph(
         self,
@@ -112,7 +112,7 @@ class Intracomm(Scans, PersistentScans, ObjectScans, Connecting, Comm):
         mine = edge_list(self.Get_size(), sources, degrees, destinations, weights)
         with _comm_lock(self, "Create_dist_graph"):  # over both collectives
             edges = Edges.of(self.Get_rank(), self.Get_size(), self.allgather(mine))
-            return _subclasses["Distgraphcomm"]._placed(self.Clone(), edges)
+            return _subclasses["Distgraphcomm"]._with_topology(self.Clone(), edges)
 
     def Create_intercomm(self, local_leader: int, peer_comm: Intracomm, remote_leader: int, tag: int = 0) -> Intercomm:
         """Create an intercommunicator of two groups."""

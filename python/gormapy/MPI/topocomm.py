@@ -29,7 +29,7 @@ class Topocomm(NeighborCollectives, Intracomm):
         return super().__new__(cls, comm)
 
     @classmethod
-    def _placed(cls, comm, topology):
+    def _with_topology(cls, comm, topology):
         """Turn a new communicator into the one with a topology."""
         if not comm:
             return Comm(COMM_NULL)
@@ -146,7 +146,7 @@ class Cartcomm(Topocomm):
         color = 0
         for coord, dim, keep in zip(self.coords, grid.dims, kept):
             color = color if keep else color * dim + coord
-        return Cartcomm._placed(self.Split(color, self.rank), grid.without(kept))
+        return Cartcomm._with_topology(self.Split(color, self.rank), grid.without(kept))
 
     def _edges(self):
         """Return the neighbors: in each direction the one before, then the one after."""

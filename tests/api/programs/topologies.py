@@ -2,12 +2,14 @@
 
 import itertools
 from itertools import chain
+from unittest import mock
 
 import numpy as np
 import pytest
 from rankside import fails, rank, size, world
 
 from gormapy import MPI
+from gormapy._ext import fast
 
 
 def neighbors_on_a_grid():
@@ -130,6 +132,28 @@ def neighbors_by_different_counts():
             grid.Neighbor_alltoallv(*sides)
     with fails(MPI.ERR_COUNT):
         grid.Neighbor_alltoallv([six, [1, -2]], [got, [2, 1]])
+
+
+def edges_are_told_once():
+    """The core is told the edges of a communicator at its first call, also by calls that Python parses."""
+    told = []
+
+    def tell(comm, *edges, tell=fast.set_neighbors):
+        told.append(comm)
+        tell(comm, *edges)
+
+    four, got = np.arange(4.0), np.zeros(4)
+    sides = [four, [1, 1], [0, 8], [MPI.DOUBLE] * 2], [got, [1, 1], [0, 8], [MPI.DOUBLE] * 2]
+    with mock.patch.object(fast, "set_neighbors", tell):
+        grid = world.Create_cart([size], [True])
+        for _ in range(3):
+            grid.Neighbor_alltoallw(*sides)
+            grid.Neighbor_allgather([four, 2, MPI.DOUBLE], [got, 2, MPI.DOUBLE])
+            grid.Neighbor_alltoall(four, got)
+        assert told == [grid]
+        twin = grid.Dup()
+        twin.Neighbor_alltoallw(*sides)
+        assert told == [grid, twin]
 
 
 def graphs():
