@@ -25,6 +25,25 @@ class Traffic:
         self.win.Free()
         self.created.Free()
 
+    def parts(self, i):
+        """Collectives with counts: short and long parts, from ranks that return at once and others that wait."""
+        root = i % size
+        counts = [(0, 1, 200, 9_000)[(i + r) % 4] for r in range(size)]
+        displs = [sum(counts[:r]) for r in range(size)]
+        mine, everything = np.full(counts[rank], rank + i, float), np.repeat(np.arange(size) + float(i), counts)
+        got = np.zeros(sum(counts))
+        world.Gatherv(mine, [got, counts] if rank == root else None, root)
+        assert rank != root or (got == everything).all()
+        got[:] = -1
+        world.Allgatherv(mine, [got, (counts, displs)])
+        assert (got == everything).all()
+        got[:] = -1
+        world.Scatterv([everything, counts] if rank == root else None, got[: counts[rank]], root)
+        assert (got[: counts[rank]] == rank + i).all()
+        got = np.zeros(counts[rank] * size)
+        world.Alltoallv([everything, counts], [got, [counts[rank]] * size])
+        assert (got == rank + i).all()
+
     def step(self, i):
         win, created = self.win, self.created
         n = (1, 500, 60_000)[i % 3]
@@ -34,6 +53,7 @@ class Traffic:
         world.Barrier()
         assert world.allreduce(i) == size * i
         assert world.bcast((i, "x" * n) if rank == i % size else None, root=i % size) == (i, "x" * n)
+        self.parts(i)
         win.Lock(right)
         win.Put(np.full(1, i, float), right, rank)
         win.Unlock(right)
