@@ -7,3 +7,7 @@ program = beside(__file__)
 
 def test_mixed(ranks, n):
     ranks(n, program.mixed, timeout=90)
+
+
+def test_parts(ranks, n):
+    ranks(n, program.parts, timeout=90)

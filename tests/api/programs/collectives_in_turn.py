@@ -76,3 +76,82 @@ def mixed():
             world.Reduce_scatter_block(told(many, count), told(into, count), MPI.SUM)
             assert (into[::gap] == parts[:, rank].sum(axis=0)).all(), where
     every_second.Free()
+
+
+def parts():
+    # Collectives with a count for each rank: some ranks have nothing or little, and go on at once, others wait until
+    # theirs is read. Between them are collectives that use the same slots, and ones that are not over yet.
+    chance = random.Random(size)  # the same on all ranks
+    mine_alone = random.Random(rank)
+    every_third = MPI.INT64_T.Create_resized(0, 24).Commit()
+    twins = world.Dup(), world.Dup()
+    under_way = []
+
+    def data(step, source, target, n):
+        return np.arange(n) + 1_000_000 * step + 1000 * source + target
+
+    def place(counts, parts, allocated, gap):
+        """Return memory that has parts at places with gaps between them, and their displacements."""
+        displs = [3 * i + sum(counts[:i]) for i in range(len(counts))]
+        n = gap * (displs[-1] + counts[-1] + 1)
+        array = np.frombuffer(MPI.Alloc_mem(8 * n), "i8") if allocated else np.empty(n, "i8")
+        array[:] = -1
+        for displ, part in zip(displs, parts):
+            array[gap * displ : gap * (displ + len(part)) : gap] = part
+        return array, displs
+
+    for step in range(400):
+        comm, what, root = twins[chance.randrange(2)], chance.randrange(8), chance.randrange(size)
+        in_place, starts = chance.random() < 0.2, chance.random() < 0.2
+        gaps = [3 if chance.random() < 0.15 else 1 for _ in range(2)]
+        lengths = [[chance.choice([0, 0, 1, 2, 3, 60, 500, 700, 9000]) for _ in range(size)] for _ in range(size)]
+        if what == 3 and in_place:
+            lengths = [[lengths[min(r, q)][max(r, q)] for q in range(size)] for r in range(size)]
+        where = f"step {step}: {what}, root {root}, {in_place}, {starts}, {gaps}, {lengths}"
+        sender, receiver, each = rank == root or what != 1, rank == root or what != 0, what in (1, 3)
+        if what in (0, 2):  # the same for all that get it
+            lengths = [[row[0]] * size for row in lengths]
+        sent = lengths[rank] if each else lengths[rank][:1]
+        sources = [root] if what == 1 else range(size)
+        came = [lengths[source][rank] for source in sources]
+        expected = [data(step, source, rank if each else 0, n) for source, n in zip(sources, came)]
+        alike = [every_third if gap == 3 else MPI.INT64_T for gap in gaps]
+        send, send_displs = place(
+            sent, [data(step, rank, t, n) for t, n in enumerate(sent)], chance.random() < 0.3, gaps[0]
+        )
+        own = [data(step, rank, each * t, n) if each or t == rank else () for t, n in enumerate(came)]
+        into, displs = place(came, own if in_place and what != 1 else (), chance.random() < 0.3, gaps[1])
+        sides = [
+            [send, sent, send_displs, alike[0]] if each else [send, sent[0], alike[0]],
+            [into, came[0], alike[1]] if what == 1 else [into, came, displs, alike[1]],
+        ]
+        if in_place and (what in (2, 3) or rank == root):
+            sides[what == 1] = MPI.IN_PLACE
+        if what < 4:
+            name = ("Gatherv", "Scatterv", "Allgatherv", "Alltoallv")[what]
+            call = getattr(comm, "I" + name.lower() if starts else name)
+            request = call(
+                *(side if has else None for side, has in zip(sides, (sender, receiver))), *[root] * (what < 2)
+            )
+            if receiver and not (what == 1 and rank == root and in_place):
+                under_way.append((request, into, place(came, expected, False, gaps[1])[0], where))
+            else:
+                under_way.append((request, send, send.copy(), where))
+        elif what == 4:
+            comm.Barrier()
+        elif what == 5:
+            assert comm.bcast(step if rank == root else None, root) == step, where
+        else:
+            n = lengths[0][0]
+            total = np.zeros(n, "i8")
+            comm.Allreduce(data(step, rank, 0, n), total)
+            assert (total == sum(data(step, r, 0, n) for r in range(size))).all(), where
+        while len(under_way) > 5 or (under_way and (under_way[-1][0] is None or mine_alone.random() < 0.3)):
+            request, got, right, where = under_way.pop()
+            if request is not None:
+                request.Wait()
+            assert (got == right).all(), where
+    for request, got, right, where in under_way:
+        request.Wait()
+        assert (got == right).all(), where
+    every_third.Free()
