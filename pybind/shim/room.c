@@ -65,7 +65,8 @@ static PyObject *raw_holds(PyObject *self, PyObject *bytes) {
   return room_holds(self, n);
 }
 
-static PyMethodDef room_methods[] = {{"holds", raw_holds, METH_O, NULL}, {0}};
+static PyMethodDef room_methods[] = {
+    {"holds", raw_holds, METH_O, "holds(bytes)\n\nReturn a memoryview of the first bytes."}, {0}};
 static PyType_Slot room_slots[] = {{Py_tp_methods, room_methods},
                                    {Py_bf_getbuffer, room_getbuffer},
                                    {Py_tp_dealloc, room_dealloc},

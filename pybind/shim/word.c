@@ -269,12 +269,25 @@ static PyMemberDef word_members[] = {{"last", T_LONGLONG, offsetof(WordObject, l
                                      {"rank", T_INT, offsetof(WordObject, rank), READONLY, "whose word it is"},
                                      {0}};
 
-#define M(name, flags) {#name, (PyCFunction)(void *)word_##name, flags, NULL}
+#define M(name, flags, doc) {#name, (PyCFunction)(void *)word_##name, flags, doc}
 
-static PyMethodDef word_methods[] = {M(load, METH_NOARGS),   M(store, METH_O),       M(add, METH_O),
-                                     M(swap, METH_FASTCALL), M(put, METH_FASTCALL),  M(copy_in, METH_FASTCALL),
-                                     M(move, METH_FASTCALL), M(take, METH_FASTCALL), M(take_into, METH_FASTCALL),
-                                     M(wait, METH_FASTCALL), M(wake, METH_NOARGS),   {0}};
+static PyMethodDef word_methods[] = {
+    M(load, METH_NOARGS, "load()\n\nReturn what the word has."),
+    M(store, METH_O, "store(value)\n\nStore a value."),
+    M(add, METH_O, "add(amount)\n\nAdd to the word, and return what it had."),
+    M(swap, METH_FASTCALL,
+      "swap(expected, value)\n\nStore a value if the word has what is expected; return what it had."),
+    M(put, METH_FASTCALL,
+      "put(address, source, bytes, value)\n\nCopy a buffer of so many bytes there, then store a value."),
+    M(copy_in, METH_FASTCALL, "copy_in(address, source)\n\nCopy a buffer there; a put announces it later."),
+    M(move, METH_FASTCALL, "move(to, from, bytes, amount)\n\nCopy between addresses, then add to the word."),
+    M(take, METH_FASTCALL, "take(address, bytes, value)\n\nReturn the bytes there, after storing a value."),
+    M(take_into, METH_FASTCALL,
+      "take_into(address, buffer, value)\n\nCopy what is there into a buffer, then store a value."),
+    M(wait, METH_FASTCALL,
+      "wait(value, timeout, peers)\n\nWait until the word has this value or more; return what it has."),
+    M(wake, METH_NOARGS, "wake()\n\nWake the ranks of the window that sleep."),
+    {0}};
 
 static PyType_Slot word_slots[] = {
     {Py_tp_members, word_members},
