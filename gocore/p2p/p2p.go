@@ -181,6 +181,23 @@ func (p *P2P) remember(r *Request) uint64 {
 	return r.token
 }
 
+// announced reports whether this rank, too, has announced a long message that has not been received. Then its peer copies that
+// meanwhile, and no core is left for the second copy of a stream. With many requests under way it does not look at all of them.
+func (p *P2P) announced() bool {
+	p.tokens.Lock()
+	defer p.tokens.Unlock()
+	left := 16
+	for _, r := range p.byID {
+		if !r.recv && r.head.Kind == fabric.KindRTS {
+			return true
+		}
+		if left--; left == 0 {
+			break
+		}
+	}
+	return false
+}
+
 // recall returns the request of a token and ends the token; nil if there is none.
 func (p *P2P) recall(token uint64) *Request {
 	p.tokens.Lock()
@@ -483,7 +500,7 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 	start := int64(0)
 	if h.Flags&FlagPull == 0 {
 		chosen = stream
-	} else if p.eng.Active(src) {
+	} else if p.eng.Active(src) && !p.announced() {
 		r.timing = p.timings[src].of(r.total)
 		few := divided
 		if r.total >= divideFrom && p.eng.Divides(r.total, p.eng.Pairs()) {

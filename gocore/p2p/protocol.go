@@ -10,7 +10,7 @@ import (
 // it through the kernel, by one thread or several, or the sender streams it through the
 // ring while the receiver takes it out. Streaming is two to three times as fast where each has
 // a core of its own, and slower than pulling where they share one. A process can't
-// know which is the case, so the receiver measures.
+// know which is the case, so the receiver measures. A receiver that has announced a long message itself pulls: see announced.
 const (
 	pull = iota
 	stream
