@@ -31,6 +31,7 @@ type Engine struct {
 	backlog   atomic.Int32  // queued messages and operations, all peers
 	pressing  atomic.Int32  // of these, those for peers whose transport does not tell when there is room
 	spin      int           // polls before the first yield; 0 if ranks have to share cores
+	gaveWay   atomic.Int64  // time of the last GiveWay
 	spreadAt  atomic.Int64  // time of the last look for a better core
 	cores     []int         // that this process may use; nil: waits don't move threads
 	allowed   int           // how many cores this process may use

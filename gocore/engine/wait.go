@@ -257,6 +257,21 @@ func (e *Engine) roomy() bool {
 	return awake <= e.Job.Head.Cores
 }
 
+// gaveWayFor is how soon GiveWay does nothing when it has given way.
+const gaveWayFor = int64(2 * time.Microsecond)
+
+// GiveWay lets another rank run, if ranks share cores. It is for a call that does not wait and has found nothing: the program may make
+// it again and again, and what it looks for may be on a rank that has no core meanwhile.
+func (e *Engine) GiveWay() {
+	if !e.CoresShared() {
+		return
+	}
+	if t := now(); t-e.gaveWay.Load() > gaveWayFor {
+		atom.Yield()
+		e.gaveWay.Store(now())
+	}
+}
+
 // maxInspected is how many ranks a node may have for a wait to inspect all of them: with
 // more it would take too long.
 const maxInspected = 64

@@ -138,6 +138,7 @@ func Test(h int64, st *Status) (done bool, code Code) {
 			if err := r.check(); err != nil {
 				return false, r.failWith(err, h, st)
 			}
+			proc.eng.GiveWay()
 			return false, 0
 		}
 	}
@@ -162,6 +163,7 @@ func RequestStatus(h int64, st *Status) (done bool, code Code) {
 		if !r.advance() {
 			switch err := r.check(); {
 			case err == nil:
+				proc.eng.GiveWay()
 				return false, 0
 			case mayComplete(err):
 				return false, codeOfErr(err)
@@ -290,6 +292,9 @@ func Testsome(hs []int64, indices []int32, sts []Status, codes []int32) (n int, 
 			codes[n] = int32(a.r.finish(hs[a.i], &sts[n]))
 			n++
 		}
+	}
+	if n == 0 {
+		proc.eng.GiveWay()
 	}
 	return n, 0
 }

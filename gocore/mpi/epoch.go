@@ -523,6 +523,7 @@ func WinTest(h int64, done *int64) (code Code) {
 			if err := x.Check(); err != nil {
 				return codeOfErr(err)
 			}
+			proc.eng.GiveWay()
 			return 0
 		}
 	}

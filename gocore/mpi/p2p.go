@@ -371,6 +371,7 @@ func Iprobe(comm int64, source, tag int, st *Status, msg *int64) (found bool, co
 	if c.pt.Revoked() != nil || c.failed(source) { // others that have ended send nothing more, which is no error
 		return false, codeOfErr(c.pt.CheckProbe(aProbe, source, tag))
 	}
+	proc.eng.GiveWay()
 	return false, 0
 }
 
