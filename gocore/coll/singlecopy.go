@@ -622,8 +622,9 @@ func (d *SingleCopyOp) keep() {
 	case d.keptBytes == 0:
 		copyLocal(to, from)
 	default:
-		n := min(to.Bytes(), from.Bytes()) - d.keptBytes
-		fabric.Copy(unsafe.Add(to.Addr, d.keptBytes), unsafe.Add(from.Addr, d.keptBytes), n)
+		if n := min(to.Bytes(), from.Bytes()) - d.keptBytes; n > 0 {
+			fabric.Copy(unsafe.Add(to.Addr, d.keptBytes), unsafe.Add(from.Addr, d.keptBytes), n)
+		}
 	}
 }
 
