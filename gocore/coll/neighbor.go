@@ -45,8 +45,8 @@ func (c *Comm) Neighbor(out, in []Edge, inPlace bool) *Op {
 func (o *Op) packedEdges(out []Edge) []Edge {
 	packed := make([]Edge, len(out))
 	for i, e := range out {
-		packed[i].Rank = e.Rank
-		if n := e.Bytes(); e.Rank != o.c.Rank {
+		packed[i] = Edge{Rank: e.Rank, Buf: raw(nil, 0)}
+		if n := e.Bytes(); n > 0 && e.Rank != o.c.Rank {
 			packed[i].Buf = raw(o.temp(n), n)
 			pack(unsafe.Slice((*byte)(packed[i].Addr), n), e.Buf)
 		}

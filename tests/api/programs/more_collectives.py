@@ -35,6 +35,7 @@ def a_type_for_each_part():
         assert (into == expected).all(), (into, expected)
     values = np.arange(size, dtype="i4") + 100 * rank
     types = [MPI.INT] * size
+    world.Alltoallw(MPI.IN_PLACE, [values, [0] * size, [0] * size, types])  # nothing
     world.Alltoallw(MPI.IN_PLACE, [values, [1] * size, [4 * r for r in range(size)], types])
     assert values.tolist() == [100 * r + rank for r in range(size)]
     for wrong in ([values], [values, [MPI.INT] * (size + 1)], [MPI.BOTTOM, [MPI.INT] * size]):
