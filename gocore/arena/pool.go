@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/sys"
 )
 
 // Pool allocates memory of the arena for objects that come and go, such as NumPy's arrays: without a system call where
@@ -139,7 +141,7 @@ func (p *Pool) addChunk(size uint64) bool {
 	if len(p.chunks) == MaxChunks || p.heap.open() != nil {
 		return false
 	}
-	if size > chunkBytes && size > systemMemory() {
+	if size > chunkBytes && size > sys.SystemMemory() {
 		return false
 	}
 	least := (size + MaxAlign - 1) &^ (MaxAlign - 1)
@@ -171,15 +173,6 @@ func (p *Pool) addChunk(size uint64) bool {
 		return true
 	}
 	return false
-}
-
-// systemMemory returns how many bytes of memory and swap space the system has.
-func systemMemory() uint64 {
-	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) != nil {
-		return 0
-	}
-	return (uint64(info.Totalram) + uint64(info.Totalswap)) * uint64(info.Unit)
 }
 
 // Free frees memory that Alloc or Resize returned. It reports whether it did: not if addr is none of the pool's.

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/sys"
 )
 
 const mib = 1 << 20
@@ -104,7 +106,7 @@ func TestPoolMemoryIsOfTheArenaAlignedAndZeroIfAsked(t *testing.T) {
 	_, ours := p.Resize(unsafe.Pointer(&here), 10)
 	assert.False(t, ours)
 	assert.Nil(t, p.Alloc(1<<47, false))
-	assert.Nil(t, p.Alloc(systemMemory()+1, true), "the kernel would kill who touches it")
+	assert.Nil(t, p.Alloc(sys.SystemMemory()+1, true), "the kernel would kill who touches it")
 	assert.Nil(t, p.Alloc(^uint64(0), true))
 }
 

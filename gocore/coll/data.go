@@ -8,6 +8,7 @@ import (
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/op"
 	"gormapy/gocore/p2p"
+	"gormapy/gocore/sys"
 )
 
 // Vec is a buffer with a part for each rank: Counts[i] items from item
@@ -53,7 +54,7 @@ func copyLocal(dst, src p2p.Buf) {
 	case dst.Type.Dense() && n == src.Bytes():
 		src.Type.Pack(unsafe.Slice((*byte)(dst.Addr), src.Bytes()), src.Addr, src.Count)
 	default:
-		flat := make([]byte, src.Bytes())
+		flat := sys.NewBytes(src.Bytes())
 		src.Type.Pack(flat, src.Addr, src.Count)
 		dst.Type.Unpack(dst.Addr, flat[:n], dst.Count)
 	}

@@ -3,6 +3,8 @@ package coll
 import (
 	"math/bits"
 	"sync"
+
+	"gormapy/gocore/sys"
 )
 
 // spare keeps the temporary memory of completed operations, by size class: new
@@ -24,7 +26,7 @@ const (
 
 func (s *memoryPool) take(n int) []byte {
 	if n < keepFrom || n > keepTo {
-		return make([]byte, n)
+		return sys.NewBytes(n)
 	}
 	class := bits.Len(uint(n - 1))
 	s.mu.Lock()

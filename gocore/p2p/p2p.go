@@ -339,20 +339,12 @@ func (c *Channel) flatten(r *Request, n int) ([]byte, error) {
 	return r.flat, err
 }
 
-// longData is from how many bytes on a copy of the data takes memory only once the end of the data has been read. A count that is wrong
-// by far describes more than any machine has, which would end the process.
-const longData = 64 << 20
-
 // pack copies the n bytes of the buffer to flat.
 func (r *Request) pack(n int) error {
-	if n >= longData {
-		var end [1]byte
-		if err := sys.Touch(func() { r.buf.Type.PackAt(end[:], r.buf.Addr, r.buf.Count, n-1) }); err != nil {
-			return err
-		}
-	}
-	r.flat = make([]byte, n)
-	return sys.Touch(func() { r.buf.Type.Pack(r.flat, r.buf.Addr, r.buf.Count) })
+	return sys.Touch(func() {
+		r.flat = sys.NewBytes(n)
+		r.buf.Type.Pack(r.flat, r.buf.Addr, r.buf.Count)
+	})
 }
 
 // unpack writes the received data in flat, if there is any, to the buffer.

@@ -8,10 +8,16 @@ import (
 )
 
 // Fault is the error of a failed access to memory of the program. Addr is 0 if it is
-// not known.
-type Fault struct{ Addr uintptr }
+// not known. Bytes is not 0 if there was no access, since so much data lies nowhere.
+type Fault struct {
+	Addr  uintptr
+	Bytes uint64
+}
 
 func (f *Fault) Error() string {
+	if f.Bytes != 0 {
+		return fmt.Sprintf("a copy of the data needs %d bytes, and the system has %d: is the count right?", f.Bytes, SystemMemory())
+	}
 	if f.Addr == 0 { // the processor does not report the address
 		return "memory can't be read or written: its address is none that a process has"
 	}
@@ -27,7 +33,7 @@ func AsFault(panicked any) *Fault {
 	}
 	if err, ok := panicked.(runtime.Error); ok {
 		if at, ok := err.(interface{ Addr() uintptr }); ok {
-			return &Fault{at.Addr()}
+			return &Fault{Addr: at.Addr()}
 		}
 		if strings.Contains(err.Error(), "invalid memory address") {
 			return &Fault{} // close to 0, or at an address that the processor refuses

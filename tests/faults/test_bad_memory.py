@@ -62,6 +62,13 @@ def test_messages_longer_than_any_memory(ranks, n):
     ranks(n, program.messages_longer_than_any_memory)
 
 
+@pytest.mark.parametrize("call", program.keys_of("OF_ALL"))
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_collectives_longer_than_any_memory(ranks, n, call):
+    """A count that can't be right is an error, and the ranks stay in step."""
+    ranks(n, program.collectives_longer_than_any_memory, call)
+
+
 @pytest.mark.parametrize("enabled", ["never", "before", "after", "taken back"])
 @pytest.mark.parametrize("what", handlers.keys_of("FATAL"))
 def test_other_faults_are_as_fatal_as_ever(mpirun, enabled, what):

@@ -123,6 +123,41 @@ def messages_longer_than_any_memory():
     vector.Free()
 
 
+# Calls of all ranks with an array, a datatype and a count.
+OF_ALL = {
+    "Bcast": lambda a, n, t: world.Bcast([a, n, t]),
+    "Ibcast": lambda a, n, t: world.Ibcast([a, n, t]).Wait(),
+    "Gather": lambda a, n, t: world.Gather([a, n, t], [a.copy(), n, t]),
+    "Scatter": lambda a, n, t: world.Scatter([a, n, t], [a.copy(), n, t]),
+    "Allgather": lambda a, n, t: world.Allgather([a, n, t], [a.copy(), n, t]),
+    "Alltoall": lambda a, n, t: world.Alltoall([a, n, t], [a.copy(), n, t]),
+    "Ialltoall": lambda a, n, t: world.Ialltoall([a, n, t], [a.copy(), n, t]).Wait(),
+    "Gatherv": lambda a, n, t: world.Gatherv([a, n, t], [a.copy(), ([n] * size, [0] * size), t]),
+    "Alltoallv": lambda a, n, t: world.Alltoallv(*[[b, ([n] * size, [0] * size), t] for b in (a, a.copy())]),
+    "Alltoallw": lambda a, n, t: world.Alltoallw(*[[b, ([n] * size, [0] * size), [t] * size] for b in (a, a.copy())]),
+    "Allreduce": lambda a, n, t: world.Allreduce([a, n, t], [a.copy(), n, t]),
+    "Iallreduce": lambda a, n, t: world.Iallreduce([a, n, t], [a.copy(), n, t]).Wait(),
+    "Reduce": lambda a, n, t: world.Reduce([a, n, t], [a.copy(), n, t]),
+    "Reduce_scatter_block": lambda a, n, t: world.Reduce_scatter_block([a, n, t], [a.copy(), n, t]),
+    "Scan": lambda a, n, t: world.Scan([a, n, t], [a.copy(), n, t]),
+}
+
+
+def collectives_longer_than_any_memory(call):
+    vector, array = MPI.DOUBLE.Create_vector(3, 1, 2).Commit(), np.zeros(6)
+    for count in 1 << 40, 1 << 50:
+        if size > 1 or call not in ("Bcast", "Ibcast"):  # one rank alone copies nothing
+            try:
+                OF_ALL[call](array, count, vector)
+            except (MPI.Exception, ValueError) as e:
+                assert isinstance(e, ValueError) or e.Get_error_class() in (MPI.ERR_BUFFER, MPI.ERR_OTHER), e
+            else:
+                assert rank and call in ("Reduce", "Gather", "Gatherv"), "no error"
+        world.Barrier()
+    assert world.allreduce(1) == size
+    vector.Free()
+
+
 SEVERAL = {
     "Waitany": lambda requests: MPI.Request.Waitany(requests) == 1,
     "waitany": lambda requests: MPI.Request.waitany(requests)[0] == 1,
