@@ -44,6 +44,9 @@
 // the ring in which the message lies, and the sender could have found no
 // sleeper: both would sleep.
 //
+// A call that does not wait and finds nothing, such as a test of a request, lets another
+// rank run if ranks share cores (GiveWay): the program may make it again and again.
+//
 // # Network progress
 //
 // What a network delivers rings no doorbell: see netprogress.go.

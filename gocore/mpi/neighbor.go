@@ -84,7 +84,7 @@ func NeighborParts(kind int, comm int64, s, r []Operand, nonblocking bool, req *
 	if e != nil {
 		return CodeOf(e)
 	}
-	return c.neighbor(coll.Kind(kind), out, in, len(s) == 0, nonblocking, req)
+	return c.neighbor(coll.Kind(kind), out, in, isInPlace(coll.Kind(kind), s), nonblocking, req)
 }
 
 // NeighborInit makes a persistent request of NeighborParts.
@@ -99,7 +99,7 @@ func NeighborInit(kind int, comm int64, s, r []Operand) (req int64, code Code) {
 		if e != nil {
 			return 0, CodeOf(e)
 		}
-		code = c.neighbor(coll.Kind(kind), out, in, len(s) == 0, true, &req)
+		code = c.neighbor(coll.Kind(kind), out, in, isInPlace(coll.Kind(kind), s), true, &req)
 		return req, code
 	})), 0
 }
@@ -115,6 +115,9 @@ func getNeighbors(comm int64) (*Comm, *neighbors, *errs.Error) {
 	}
 	return c, n, nil
 }
+
+// isInPlace reports whether the parts to send, which are those to receive, have been left out.
+func isInPlace(kind coll.Kind, s []Operand) bool { return kind == coll.KindAlltoallw && len(s) == 0 }
 
 // everybody returns the edges of a rank to and from all ranks.
 func (c *Comm) everybody() *neighbors {
@@ -136,7 +139,7 @@ func edgesOf(kind coll.Kind, comm int64, s, r []Operand) (c *Comm, out, in []col
 	if kind != coll.KindAlltoallw {
 		c, n, e = getNeighbors(comm)
 	} else if c, e = getUsableComm(comm); e == nil {
-		if n = c.everybody(); len(s) == 0 {
+		if n = c.everybody(); isInPlace(kind, s) {
 			s = r
 		}
 	}

@@ -9,7 +9,7 @@
 // can read it, or its share of the sender's arena). The receiver that has matched it reads the data with a one-sided
 // Get, or copies it from where it maps the sender's arena, and notifies the sender (Fin). Where the transport has no Get, or it is
 // slower, the receiver asks for the data (CTS), and the sender sends it in pieces
-// (Data). Over a socket the beginning of the data comes with the announcement, and
+// (Data; stream.go). Over a socket the beginning of the data comes with the announcement, and
 // payloads go straight into the buffers of receives (incoming.go). A synchronous send of a short message is an Eager with FlagSync,
 // answered by Fin when matched. A sender that can't read its memory (package sys,
 // Fault) sends nothing of a short message, and ends a long one by a Data with
