@@ -37,9 +37,9 @@ import (
 // A rank is in one blocking collective at a time, so done only grows. A rank that
 // waits in step 1 waits for ranks in earlier collectives, and the earliest of these
 // waits for none, so the waits form no cycle. A nonblocking collective must not delay
-// later ones until its own wait, therefore it uses messages, and so does one whose data
-// does not fit. These store k in done at their start, and publish their call without
-// data if there is room at that time, so that others can see that it is not theirs.
+// later ones until its own wait, therefore it has slots of its own (nonblockingBoard). It uses messages if its data
+// does not fit, and so does a blocking one. Collectives by messages, and nonblocking ones, store k in done at their start. Those by
+// messages publish their call without data if there is room at that time, so that others can see that it is not theirs.
 //
 // A rank that gives up collective k, if that is one of objects or makes or frees an object, stores k in done, and then rings
 // all others: they find that it is done and has not filled its slot. It also remembers k in refused, for steps of k that
@@ -66,6 +66,9 @@ type Board struct {
 	longBytes int          // size of the data of a long slot; 0: there are none
 	groups    *boardGroups // nil: it is not divided
 	me        int
+
+	nonblocking nonblockingBoard
+
 	seen      uint32 // no other rank reads slots of collectives up to this
 }
 
@@ -95,7 +98,7 @@ const shortSlot = 48
 func newBoard(seg *job.Segment, i int, size, me int) *Board {
 	mem := seg.Block(i)
 	all := len(seg.Ranks)
-	return &Board{
+	b := &Board{
 		waiters:   (*uint32)(unsafe.Pointer(&mem[2*64])),
 		ranks:     unsafe.Slice((*boardRank)(unsafe.Pointer(&mem[job.BoardOffset(all)])), size),
 		data:      unsafe.Pointer(&mem[job.BoardDataOffset(all)]),
@@ -104,7 +107,12 @@ func newBoard(seg *job.Segment, i int, size, me int) *Board {
 		longBytes: job.LongSlotBytes(all),
 		me:        me,
 	}
+	b.nonblocking.init(seg, mem, size, me)
+	return b
 }
+
+// slot returns rank r's slot of collective k.
+func (b *Board) slot(r int, k uint32) *slot { return &b.ranks[r].slots[k%job.BoardSlots] }
 
 // place returns the address of rank r's data of collective k, which has n bytes.
 func (b *Board) place(r int, k uint32, n int) unsafe.Pointer {
@@ -172,14 +180,14 @@ func (b *Board) wait(counted *bool, yes bool) {
 // publish makes this rank's call c, and the data that was written to place, visible to
 // all ranks as collective k.
 func (b *Board) publish(k uint32, c *Call) {
-	p := &b.ranks[b.me].slots[k%job.BoardSlots]
+	p := b.slot(b.me, k)
 	p.length = int64(c.Bytes)
 	atom.Store64(&p.word, uint64(k)<<32|uint64(c.signature()))
 }
 
 // filled reports whether rank r has published for collective k.
 func (b *Board) filled(r int, k uint32) bool {
-	return uint32(atom.Load64(&b.ranks[r].slots[k%job.BoardSlots].word)>>32) == k
+	return uint32(atom.Load64(&b.slot(r, k).word)>>32) == k
 }
 
 // refuse records that this rank gives up collective k, which uses messages, is one that can be refused, or is one in which
@@ -228,7 +236,7 @@ func (b *Board) missed(r int, k uint32) bool {
 
 // gaveUp reports whether rank r has published that it can't take part in collective k.
 func (b *Board) gaveUp(r int, k uint32) bool {
-	word := atom.Load64(&b.ranks[r].slots[k%job.BoardSlots].word)
+	word := atom.Load64(&b.slot(r, k).word)
 	return uint32(word>>32) == k && callOf(uint32(word)).Kind == KindGiveUp
 }
 
@@ -254,12 +262,15 @@ func (b *Board) leave(k uint32) (awaited bool) {
 }
 
 // compare returns an error if rank r has published another call than mine for
-// collective k. exact means that the slot can't change meanwhile.
-func (b *Board) compare(mine *Call, r int, k uint32, exact bool) *errs.Error {
-	return b.compareSlot(mine, &b.ranks[r].slots[k%job.BoardSlots], r, k, exact)
+// collective k.
+func (b *Board) compare(mine *Call, r int, k uint32) *errs.Error {
+	if e := b.compareSlot(mine, b.slot(r, k), r, k, false); e != nil {
+		return e
+	}
+	return b.compareSlot(mine, b.nonblocking.slot(r, k), r, k, false)
 }
 
-// compareSlot is compare for the call in slot p.
+// compareSlot is compare for the call in slot p. exact means that the slot can't change meanwhile.
 func (b *Board) compareSlot(mine *Call, p *slot, r int, k uint32, exact bool) *errs.Error {
 	word := atom.Load64(&p.word)
 	if uint32(word>>32) != k || uint32(word) == mine.signature() && (!exact || int(p.length) == mine.Bytes) {
@@ -280,13 +291,14 @@ func (b *Board) compareSlot(mine *Call, p *slot, r int, k uint32, exact bool) *e
 // call.
 func (b *Board) other(k uint32) (rank int, c Call, found bool) {
 	for r := range b.ranks {
-		p := &b.ranks[r].slots[k%job.BoardSlots]
-		if word := atom.Load64(&p.word); r != b.me && uint32(word>>32) == k {
-			c = callOf(uint32(word))
-			if c.Bytes >= 0 {
-				c.Bytes = int(p.length)
+		for _, p := range [...]*slot{b.slot(r, k), b.nonblocking.slot(r, k)} {
+			if word := atom.Load64(&p.word); r != b.me && uint32(word>>32) == k {
+				c = callOf(uint32(word))
+				if c.Bytes >= 0 {
+					c.Bytes = int(p.length)
+				}
+				return r, c, true
 			}
-			return r, c, true
 		}
 	}
 	return 0, Call{}, false
@@ -309,6 +321,7 @@ func (b *Board) zero() {
 		b.groups.results.zero()
 	}
 	b.seen = 0
+	b.nonblocking.zero()
 }
 
 // howEnded says how rank r has ended, and which others have.

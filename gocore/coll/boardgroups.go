@@ -148,7 +148,7 @@ func (s *BoardOp) reduceGroup(i int) {
 	first, end := b.groups.ranks(i, s.c.Size)
 	for r := first; r < end && s.err == nil; r++ {
 		if r != s.c.Rank {
-			s.compareWith(r, &b.ranks[r].slots[s.seq%job.BoardSlots])
+			s.compareWith(r, b.slot(r, s.seq))
 		}
 	}
 	if s.err != nil {

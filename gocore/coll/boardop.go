@@ -1,11 +1,7 @@
 package coll
 
 import (
-	"unsafe"
-
 	"gormapy/gocore/errs"
-	"gormapy/gocore/fabric"
-	"gormapy/gocore/job"
 	"gormapy/gocore/p2p"
 	"gormapy/gocore/sys"
 	"gormapy/gocore/sys/atom"
@@ -30,9 +26,7 @@ type Args struct {
 
 // BoardOp is a blocking collective through the board; see Board for the protocol.
 type BoardOp struct {
-	Args
-	c          *Comm
-	seq        uint32
+	boardData
 	generation uint32 // a collective reset ends it
 	filled     bool   // this rank has published its data, if it contributes any
 	announced  bool   // this rank has published its call without data
@@ -42,10 +36,9 @@ type BoardOp struct {
 	differs    bool // another rank has made another call
 	err        *errs.Error
 
-	grouped  bool             // see boardGroups
-	members  int              // this leader has found so many others of its group to have published
-	reduced  []byte           // of a group, or of all
-	operands []unsafe.Pointer // of a reduction
+	grouped bool   // see boardGroups
+	members int    // this leader has found so many others of its group to have published
+	reduced []byte // of a group, or of all
 
 	AdvanceFunc func() bool // Advance and Check as values, so that a call allocates none
 	CheckFunc   func() error
@@ -59,7 +52,8 @@ func (c *Comm) BoardOp(a *Args) *BoardOp {
 	}
 	s := c.spareOp.Swap(nil)
 	if s == nil {
-		s = &BoardOp{c: c}
+		s = new(BoardOp)
+		s.c = c
 		s.AdvanceFunc, s.CheckFunc = s.Advance, s.Check
 	}
 	c.seq++
@@ -135,41 +129,6 @@ func (a *Args) elements() elements {
 	return elements{n: a.Send.Count * a.Send.Type.Elems(), kind: a.Send.Type.Kind(), size: a.Send.Type.ElemSize(), op: a.Op}
 }
 
-// contributes reports whether this rank publishes data.
-func (s *BoardOp) contributes() bool {
-	switch s.Kind {
-	case KindBcast, KindScatter:
-		return s.c.Rank == s.Root
-	}
-	return true
-}
-
-// needs reports whether this rank reads the data of rank r.
-func (s *BoardOp) needs(r int) bool {
-	switch s.Kind {
-	case KindBcast, KindScatter:
-		return r == s.Root
-	case KindGather, KindReduce:
-		return s.c.Rank == s.Root
-	case KindScan, KindExscan:
-		return r < s.c.Rank
-	case KindComm:
-		return s.from == 0 || r == s.from-1
-	}
-	return true
-}
-
-// needsAll reports whether this rank reads the data of all others.
-func (s *BoardOp) needsAll() bool {
-	switch s.Kind {
-	case KindBcast, KindScatter:
-		return false
-	case KindScan, KindExscan:
-		return s.c.Rank == s.c.Size-1
-	}
-	return s.needs(s.c.Size-1) && s.needs(0)
-}
-
 // Advance continues as far as it can without waiting and reports whether the
 // collective has completed.
 func (s *BoardOp) Advance() bool {
@@ -218,7 +177,7 @@ func (s *BoardOp) Advance() bool {
 		if s.needsAll() {
 			b.learn(s.seq - 1)
 		}
-		if fault := sys.Touch(s.read); fault != nil {
+		if fault := sys.Touch(s.collected); fault != nil {
 			s.err = s.faulted(fault)
 		}
 	}
@@ -228,6 +187,15 @@ func (s *BoardOp) Advance() bool {
 	s.fin = true
 	s.c.done(s.seq)
 	return true
+}
+
+// collected reads what the others have published.
+func (s *BoardOp) collected() {
+	if s.grouped {
+		s.readResult()
+	} else {
+		s.read()
+	}
 }
 
 // advanceRanks is the part of Advance that waits for the others. It reports whether the wait is over.
@@ -241,7 +209,7 @@ func (s *BoardOp) advanceRanks() bool {
 		if !b.filled(r, s.seq) {
 			return false
 		}
-		s.compareWith(r, &b.ranks[r].slots[s.seq%job.BoardSlots])
+		s.compareWith(r, b.slot(r, s.seq))
 	}
 	return true
 }
@@ -358,7 +326,7 @@ func (s *BoardOp) Check() error {
 		if r == s.c.Rank {
 			continue
 		}
-		if e := b.compare(&s.Call, r, s.seq, false); e != nil {
+		if e := b.compare(&s.Call, r, s.seq); e != nil {
 			s.differs = !b.gaveUp(r, s.seq)
 			return s.mismatched(e)
 		}
@@ -392,179 +360,4 @@ func (s *BoardOp) mismatched(e *errs.Error) error {
 		s.c.done(s.seq) // the ranks' numbers still agree
 	}
 	return e
-}
-
-// write copies this rank's data into its slot.
-func (s *BoardOp) write() {
-	n := s.c.need(&s.Args)
-	if n == 0 {
-		return
-	}
-	to := s.c.board.place(s.c.Rank, s.seq, n)
-	atom.Writes(to, n)
-	dst := unsafe.Slice((*byte)(to), n)
-	if s.Op != 0 {
-		s.Send.Type.PackElements(dst, s.Send.Addr, s.Send.Count)
-		return
-	}
-	src := s.Send
-	switch s.Kind {
-	case KindBcast:
-		src = s.Recv
-	case KindGather, KindAllgather:
-		if s.SendInPlace {
-			src = part(s.Recv, s.c.Rank)
-		}
-	case KindScatter:
-		src.Count *= s.c.Size
-	case KindAlltoall:
-		if s.SendInPlace {
-			src = s.Recv
-		}
-		src.Count *= s.c.Size
-	}
-	if s.Objects != nil {
-		for at := 0; at < n; at += s.Bytes {
-			copyHead(unsafe.Add(to, at), unsafe.Add(src.Addr, at), s.Bytes)
-		}
-		return
-	}
-	pack(dst, src)
-}
-
-// read copies or folds what the others have published.
-func (s *BoardOp) read() {
-	c, me := s.c, s.c.Rank
-	switch {
-	case s.grouped:
-		s.readResult()
-		return
-	case s.Op != 0:
-		s.fold()
-		return
-	}
-	switch s.Kind {
-	case KindBcast:
-		if me != s.Root {
-			s.take(s.Recv, s.Root, 0)
-		}
-	case KindScatter:
-		if me != s.Root {
-			s.take(s.Recv, s.Root, me)
-		} else if !s.RecvInPlace && s.Objects == nil {
-			copyLocal(s.Recv, part(s.Send, me))
-		}
-	case KindComm:
-		for r := range c.Size {
-			switch {
-			case s.from == 0 && r == me:
-				copyLocal(part(s.Recv, r), s.Send)
-			case s.from == 0:
-				s.take(part(s.Recv, r), r, 0)
-			case r == s.from-1 && r != me:
-				s.take(s.Recv, r, 0)
-			}
-		}
-	case KindGather, KindAllgather:
-		if s.Kind == KindGather && me != s.Root {
-			return
-		}
-		for i := range c.Size {
-			r := c.after(i)
-			if r != me {
-				s.take(part(s.Recv, r), r, 0)
-			} else if !s.SendInPlace && s.Objects == nil {
-				copyLocal(part(s.Recv, r), s.Send)
-			}
-		}
-	case KindAlltoall:
-		for i := range c.Size {
-			r := c.after(i)
-			if r != me {
-				s.take(part(s.Recv, r), r, me)
-			} else if !s.SendInPlace && s.Objects == nil {
-				copyLocal(part(s.Recv, r), part(s.Send, r))
-			}
-		}
-	}
-}
-
-// part returns rank r's part of a buffer that has one for each rank.
-func part(b p2p.Buf, r int) p2p.Buf {
-	b.Addr = unsafe.Add(b.Addr, r*b.Count*b.Type.Extent())
-	return b
-}
-
-// take copies the i-th part of what rank r has published to dst.
-func (s *BoardOp) take(dst p2p.Buf, r, i int) {
-	if s.Bytes == 0 {
-		return
-	}
-	src := unsafe.Add(s.c.board.place(r, s.seq, s.c.need(&s.Args)), i*s.Bytes)
-	atom.Reads(src, s.Bytes)
-	switch {
-	case s.Objects != nil:
-		copyHead(dst.Addr, src, s.Bytes)
-		return
-	case dst.Type.Dense():
-		fabric.Copy(dst.Addr, src, s.Bytes)
-		return
-	}
-	dst.Type.Unpack(dst.Addr, unsafe.Slice((*byte)(src), s.Bytes), dst.Count)
-}
-
-// fold reduces what the ranks have published, in the order of the ranks.
-func (s *BoardOp) fold() {
-	c := s.c
-	e := s.elements()
-	first, last, off := 0, c.Size-1, 0
-	switch s.Kind {
-	case KindReduce:
-		if c.Rank != s.Root {
-			return
-		}
-	case KindScan:
-		last = c.Rank
-	case KindExscan:
-		last = c.Rank - 1
-	case KindReduceScatterBlock:
-		e.n /= c.Size
-		off = c.Rank * e.bytes()
-	}
-	if last >= first && e.n > 0 {
-		s.collect(first, last, c.need(&s.Args), off, e.bytes())
-		s.foldInto(e)
-	}
-}
-
-// collect sets operands to where the ranks from first to last have published what is read: n bytes at offset off of slotBytes.
-func (s *BoardOp) collect(first, last, slotBytes, off, n int) {
-	s.operands = s.operands[:0]
-	for r := first; r <= last; r++ {
-		p := unsafe.Add(s.c.board.place(r, s.seq, slotBytes), off)
-		atom.Reads(p, n)
-		s.operands = append(s.operands, p)
-	}
-}
-
-// foldInto reduces operands into the buffer of the result.
-func (s *BoardOp) foldInto(e elements) {
-	e.p = s.Recv.Addr
-	if s.Recv.Type.Dense() && s.Recv.Bytes() == e.bytes() {
-		e.op.Fold(e.kind, e.p, s.operands, e.n)
-		return
-	}
-	buf := make([]byte, e.bytes())
-	e.p = unsafe.Pointer(&buf[0])
-	e.op.Fold(e.kind, e.p, s.operands, e.n)
-	e.store(s.Recv)
-}
-
-// pack copies the data of b to dst.
-func pack(dst []byte, b p2p.Buf) {
-	if b.Type.Dense() {
-		fabric.Copy(unsafe.Pointer(&dst[0]), b.Addr, len(dst))
-		return
-	}
-	b.Type.Pack(dst, b.Addr, b.Count)
 }

@@ -209,7 +209,7 @@ func (o *Op) compare() *errs.Error {
 	refused := -1
 	for r := range o.c.Size {
 		if o.hasCall {
-			if e := o.c.board.compare(&o.call, r, o.number, false); e != nil {
+			if e := o.c.board.compare(&o.call, r, o.number); e != nil {
 				return e
 			}
 		}

@@ -391,7 +391,7 @@ func (d *SingleCopyOp) Check() error {
 		if r == d.c.Rank {
 			continue
 		}
-		if e := b.compare(&d.Call, r, k, false); e != nil && !b.gaveUp(r, k) {
+		if e := b.compare(&d.Call, r, k); e != nil && !b.gaveUp(r, k) {
 			d.Abandon()
 			return e
 		}
@@ -500,7 +500,7 @@ func (d *SingleCopyOp) read(k *uint32, needed func(r int) bool) func() bool {
 					return false
 				}
 			}
-			if d.err = b.compare(&d.Call, r, *k, true); d.err != nil {
+			if d.err = b.compareSlot(&d.Call, b.slot(r, *k), r, *k, true); d.err != nil {
 				d.memoryErr = b.gaveUp(r, *k)
 				return false
 			}

@@ -19,7 +19,7 @@ import (
 
 const (
 	magic   = 0x676f726d61707931 // "gormapy1"
-	version = 10
+	version = 11
 
 	headBytes = 4096
 	// MaxRanks bounds a job; rings are laid out for every pair.
@@ -286,8 +286,9 @@ func ringBytes(size int) uint64 {
 }
 
 // A barrier block has BarrierGroupsOffset bytes for the barrier of all ranks, then two cache lines for that of each of
-// BarrierGroups groups, then for each rank BoardSlots+1 cache lines (see coll.Board), and for each group two times BoardSlots, then for each
-// rank BoardSlots times BoardSlotBytes and LongSlots times LongSlotBytes, and for each group two times BoardSlots times BoardSlotBytes.
+// BarrierGroups groups, then for each rank BoardSlots+1 cache lines (see coll.Board), for each group two times BoardSlots, and for each rank
+// NonblockingSlots+1, then for each rank BoardSlots times BoardSlotBytes and LongSlots times LongSlotBytes, for each group two times BoardSlots
+// times BoardSlotBytes, and for each rank NonblockingSlots times that.
 const BarrierGroupsOffset = 4 * 64
 
 // BarrierGroups returns the largest number of groups of a barrier of up to size ranks.
@@ -322,9 +323,14 @@ func LongSlotBytes(size int) int {
 // GroupSlotsOffset returns the offset of the groups' slots in a block.
 func GroupSlotsOffset(size int) int { return BoardOffset(size) + size*(BoardSlots+1)*64 }
 
+// NonblockingOffset returns the offset of the ranks' cache lines of nonblocking collectives in a block.
+func NonblockingOffset(size int) int {
+	return GroupSlotsOffset(size) + BarrierGroups(size)*2*BoardSlots*64
+}
+
 // BoardDataOffset returns the offset of the ranks' data in a block.
 func BoardDataOffset(size int) int {
-	return GroupSlotsOffset(size) + BarrierGroups(size)*2*BoardSlots*64
+	return NonblockingOffset(size) + size*(NonblockingSlots+1)*64
 }
 
 // LongSlotDataOffset returns the offset of the data of the long slots.
@@ -337,8 +343,13 @@ func GroupDataOffset(size int) int {
 	return LongSlotDataOffset(size) + size*LongSlots*LongSlotBytes(size)
 }
 
+// NonblockingDataOffset returns the offset of the ranks' data of nonblocking collectives.
+func NonblockingDataOffset(size int) int {
+	return GroupDataOffset(size) + BarrierGroups(size)*2*BoardSlots*BoardSlotBytes(size)
+}
+
 func blockBytes(size int) uint64 {
-	return roundUp(uint64(GroupDataOffset(size)+BarrierGroups(size)*2*BoardSlots*BoardSlotBytes(size)), 4096)
+	return roundUp(uint64(NonblockingDataOffset(size)+size*NonblockingSlots*BoardSlotBytes(size)), 4096)
 }
 
 // WorldBlock is the barrier block of the communicator of all ranks.

@@ -124,6 +124,13 @@ func (o singleCopyOp) describe(why *engine.Reason) { o.c.describe(why, o.Kind.St
 
 func (o boardOp) describe(why *engine.Reason) { o.c.describe(why, o.Name(), o.Pending()) }
 
+// nonblocking is a nonblocking collective through board slots as an operation.
+type nonblocking struct{ *coll.NonblockingOp }
+
+func (o nonblocking) describe(why *engine.Reason) {
+	why.Call, why.Peer = job.CallCollective, o.Awaited()
+}
+
 func (c *Comm) describe(why *engine.Reason, name string, pending int) {
 	why.Call, why.Ctx, why.Info = job.CallCollective, uint64(c.ctx), name
 	why.Peer = c.group.ranks[pending]
@@ -148,7 +155,11 @@ func Coll(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, oph int64,
 		return 0, CodeOf(e)
 	}
 	a.Nonblocking = true
-	return inBackground(collective{c.coll.Start(&a)}), 0
+	if o := c.coll.NonblockingOp(&a); o != nil {
+		return inBackground(nonblocking{o}), 0
+	}
+	kept := a // so that a stays on the stack
+	return inBackground(collective{c.coll.Start(&kept)}), 0
 }
 
 // CollBlocking runs a collective; like Blocking.

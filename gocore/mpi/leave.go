@@ -262,6 +262,8 @@ func (r *Request) uses(c *Comm) bool {
 		return o.recv.uses(c) || o.send.uses(c)
 	case collective:
 		return contextOf(o.Context()) == c.ctx && o.Active()
+	case nonblocking:
+		return contextOf(o.Context()) == c.ctx && o.Active()
 	case *sequence:
 		return o.ch == c.pt && o.active()
 	case *bind:

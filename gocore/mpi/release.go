@@ -73,7 +73,7 @@ func RequestAbandon(h int64, waited bool) {
 // usesMemory reports whether an operation uses memory of the program.
 func usesMemory(o operation) bool {
 	switch o.(type) {
-	case collective, singleCopyOp, *joined, *transferOp, fileOp, *partitionedSend, *partitionedRecv, *agreeing:
+	case collective, nonblocking, singleCopyOp, *joined, *transferOp, fileOp, *partitionedSend, *partitionedRecv, *agreeing:
 		return true
 	}
 	return false

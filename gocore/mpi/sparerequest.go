@@ -48,7 +48,9 @@ func borrowRequest(h int64) (*Request, *errs.Error) { return ownedRequest(reqs.b
 
 // unshared reports whether only this thread has the request of a message or a collective, which it has taken out of the table.
 func (r *Request) unshared() bool {
-	if _, yes := r.op.(collective); r.op != nil && !yes {
+	switch r.op.(type) {
+	case nil, collective, nonblocking:
+	default:
 		return false
 	}
 	return !r.null && waiters.Load() == 1 && !r.known.Load()
