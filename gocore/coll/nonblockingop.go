@@ -266,6 +266,14 @@ func (o *NonblockingOp) Active() bool {
 	return !o.ended
 }
 
+// Complete reports whether the collective has completed without an error.
+func (o *NonblockingOp) Complete() bool {
+	b := &o.c.board.nonblocking
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return o.ended && o.err == nil
+}
+
 // Context returns the context of the communicator's collectives.
 func (o *NonblockingOp) Context() uint32 { return o.c.Chan.Ctx }
 

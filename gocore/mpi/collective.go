@@ -139,27 +139,39 @@ func (c *Comm) describe(why *engine.Reason, name string, pending int) {
 // Coll starts a nonblocking collective with equal counts.
 func Coll(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, oph int64, root int) (req int64, code Code) {
 	defer Contain(&code)
+	o, code := startColl(kind, comm, saddr, scount, stype, raddr, rcount, rtype, oph, root)
+	if code != 0 {
+		return 0, code
+	}
+	if n, short := o.(nonblocking); short && n.Complete() {
+		return RequestSent, 0
+	}
+	return inBackground(o), 0
+}
+
+// startColl starts a nonblocking collective with equal counts as an operation.
+func startColl(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, oph int64, root int) (operation, Code) {
 	c, e := getUsableComm(comm)
 	if e != nil {
-		return 0, CodeOf(e)
+		return nil, CodeOf(e)
 	}
 	if c.remote != nil {
 		start, e := c.interColl(&interArgs{coll.Kind(kind), saddr, scount, stype, raddr, rcount, rtype, oph, root, true})
 		if e != nil {
-			return 0, CodeOf(e)
+			return nil, CodeOf(e)
 		}
-		return inBackground(collective{start()}), 0
+		return collective{start()}, 0
 	}
 	var a coll.Args
 	if e := c.args(&a, kind, saddr, scount, stype, raddr, rcount, rtype, oph, root); e != nil {
-		return 0, CodeOf(e)
+		return nil, CodeOf(e)
 	}
 	a.Nonblocking = true
 	if o := c.coll.NonblockingOp(&a); o != nil {
-		return inBackground(nonblocking{o}), 0
+		return nonblocking{o}, 0
 	}
 	kept := a // so that a stays on the stack
-	return inBackground(collective{c.coll.Start(&kept)}), 0
+	return collective{c.coll.Start(&kept)}, 0
 }
 
 // CollBlocking runs a collective; like Blocking.
@@ -393,11 +405,20 @@ func (s *Side) one() (p2p.Buf, *errs.Error) {
 // Collv starts a nonblocking collective with a count for each rank.
 func Collv(kind int, comm int64, s, r *Side, root int) (req int64, code Code) {
 	defer Contain(&code)
+	o, code := startCollv(kind, comm, s, r, root)
+	if code != 0 {
+		return 0, code
+	}
+	return inBackground(o), 0
+}
+
+// startCollv starts a nonblocking collective with a count for each rank as an operation.
+func startCollv(kind int, comm int64, s, r *Side, root int) (operation, Code) {
 	start, e := collv(kind, comm, s, r, root)
 	if e != nil {
-		return 0, CodeOf(e)
+		return nil, CodeOf(e)
 	}
-	return inBackground(collective{start()}), 0
+	return collective{start()}, 0
 }
 
 // CollvBlocking runs a collective with a count for each rank; like Blocking. It doesn't use the lists of s and r later.

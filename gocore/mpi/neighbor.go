@@ -94,14 +94,13 @@ func NeighborInit(kind int, comm int64, s, r []Operand) (req int64, code Code) {
 	if e != nil {
 		return 0, CodeOf(e)
 	}
-	return persist(collStarter(func() (req int64, code Code) {
+	return persist(func() (operation, Code) {
 		c, e := getUsableComm(comm)
 		if e != nil {
-			return 0, CodeOf(e)
+			return nil, CodeOf(e)
 		}
-		code = c.neighbor(coll.Kind(kind), out, in, isInPlace(coll.Kind(kind), s), true, &req)
-		return req, code
-	})), 0
+		return c.startNeighbor(coll.Kind(kind), out, in, isInPlace(coll.Kind(kind), s), true), 0
+	}), 0
 }
 
 func getNeighbors(comm int64) (*Comm, *neighbors, *errs.Error) {
@@ -172,11 +171,15 @@ func edgesOf(kind coll.Kind, comm int64, s, r []Operand) (c *Comm, out, in []col
 
 // neighbor starts a collective among neighbors, and sets req to its request; a blocking one waits for it, like Blocking.
 func (c *Comm) neighbor(kind coll.Kind, out, in []coll.Edge, inPlace, nonblocking bool, req *int64) Code {
-	c.coll.Calling(coll.Call{Kind: kind, Bytes: -1, Nonblocking: nonblocking})
-	o := collective{c.coll.Neighbor(out, in, inPlace)}
+	o := c.startNeighbor(kind, out, in, inPlace, nonblocking)
 	if !nonblocking {
 		return finishNow(o, req)
 	}
 	*req = inBackground(o)
 	return 0
+}
+
+func (c *Comm) startNeighbor(kind coll.Kind, out, in []coll.Edge, inPlace, nonblocking bool) collective {
+	c.coll.Calling(coll.Call{Kind: kind, Bytes: -1, Nonblocking: nonblocking})
+	return collective{c.coll.Neighbor(out, in, inPlace)}
 }

@@ -6,31 +6,21 @@ import (
 	"gormapy/gocore/coll"
 )
 
-// starter starts the operation of a persistent request.
+// starter starts the operation of a persistent request. That of a collective checks its arguments again, since the buffers may have
+// changed.
 type starter func() (operation, Code)
 
-// persist makes a persistent request of a starter.
+// persist makes a persistent request of the starter of a collective, which advances in any wait of this process.
 func persist(start starter) int64 {
-	r := &Request{persistent: true, start: start}
+	r := &Request{persistent: true, start: func() (operation, Code) {
+		o, code := start()
+		if code == 0 {
+			advanceInBackground(o)
+		}
+		return o, code
+	}}
 	r.inactive.Store(true)
 	return reqs.add(r)
-}
-
-// collStarter makes a starter of a nonblocking collective. That checks its arguments again,
-// since the buffers may have changed.
-func collStarter(begin func() (req int64, code Code)) starter {
-	return func() (operation, Code) {
-		h, code := begin()
-		if code != 0 {
-			return nil, code
-		}
-		r := reqs.take(h)
-		op := r.op
-		if !r.known.Load() {
-			giveRequest(r)
-		}
-		return op, 0
-	}
 }
 
 // renew starts the operation of a persistent request that has a starter.
@@ -57,9 +47,9 @@ func CollInit(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, oph in
 	} else if e := c.args(new(coll.Args), kind, saddr, scount, stype, raddr, rcount, rtype, oph, root); e != nil {
 		return 0, CodeOf(e)
 	}
-	return persist(collStarter(func() (int64, Code) {
-		return Coll(kind, comm, saddr, scount, stype, raddr, rcount, rtype, oph, root)
-	})), 0
+	return persist(func() (operation, Code) {
+		return startColl(kind, comm, saddr, scount, stype, raddr, rcount, rtype, oph, root)
+	}), 0
 }
 
 // CollvInit makes a persistent request of a collective with a count for each
@@ -72,7 +62,7 @@ func CollvInit(kind int, comm int64, s, r Side, root int) (req int64, code Code)
 	for _, side := range []*Side{&s, &r} {
 		side.Counts, side.Displs = slices.Clone(side.Counts), slices.Clone(side.Displs)
 	}
-	return persist(collStarter(func() (int64, Code) { return Collv(kind, comm, &s, &r, root) })), 0
+	return persist(func() (operation, Code) { return startCollv(kind, comm, &s, &r, root) }), 0
 }
 
 // SideAt returns the side whose n counts and m displacements lie at addresses.

@@ -73,10 +73,14 @@ func addRequest(s *sequence) int64 {
 // inBackground makes a request of an operation that advances in any wait of this
 // process, not only in a wait for the request.
 func inBackground(o operation) int64 {
+	advanceInBackground(o)
+	return reqs.add(takeRequestOf(o))
+}
+
+func advanceInBackground(o operation) {
 	if !o.Advance() {
 		proc.eng.AddBackground(o)
 	}
-	return reqs.add(takeRequestOf(o))
 }
 
 func getRequest(h int64) (*Request, *errs.Error) { return ownedRequest(reqs.get(h)) }
