@@ -1,0 +1,43 @@
+"""Nonblocking collectives: many under way, called differently, with ranks that end and memory that faults."""
+
+import pytest
+from support.programs import beside
+
+program = beside(__file__)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_many_at_once(ranks, n, seed):
+    ranks(n, program.many_at_once, seed)
+
+
+def test_one_rank_runs_ahead(ranks, n):
+    ranks(n, program.one_rank_runs_ahead)
+
+
+def test_freed_while_under_way(ranks, n):
+    ranks(n, program.freed_while_under_way)
+
+
+@pytest.mark.parametrize("name", program.keys_of("MISMATCHES"))
+@pytest.mark.parametrize("n", [2, 3, 4, 7])
+def test_mismatches(mpirun, n, name):
+    mpirun(n, program.mismatches, name)
+
+
+@pytest.mark.parametrize("n", [2, 4, 7])
+def test_faulting_memory(mpirun, n):
+    mpirun(n, program.faulting)
+
+
+@pytest.mark.parametrize("when", [0, 1, 7, 12])
+@pytest.mark.parametrize("kind", ["Iallreduce", "Ibcast", "Igather", "Ibarrier"])
+def test_a_rank_ends(mpirun, kind, when):
+    """Those that the rank has not called fail; one that it has contributed to may complete."""
+    result = mpirun(3, program.a_rank_ends, kind, when)
+    for failed in (int(line.split()[-1]) for line in result.lines if line.startswith("failed ")):
+        assert failed <= 20 - min(when, 8), str(result)
+
+
+def test_revoked(mpirun):
+    mpirun(4, program.revoked)
