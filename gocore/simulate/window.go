@@ -307,4 +307,5 @@ func (r *rank) reset() {
 	atomic.StoreUint32(&me.Gen, to)
 	r.w.seg.RingAll()
 	all(to)
+	r.p2p.Settle()
 }
