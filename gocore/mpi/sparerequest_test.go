@@ -43,7 +43,7 @@ func TestRequestsAreUsedAgain(t *testing.T) {
 		}},
 		"WaitEach": {true, func(h int64) {
 			codes, n := []int32{-1}, int32(0)
-			succeeds(t, WaitEach([]int64{h}, codes, &n))
+			succeeds(t, WaitEach([]int64{h}, nil, codes, &n))
 			require.Equal(t, []int32{0}, codes)
 		}},
 		"another thread may have it": {false, func(h int64) { reqs.get(h); done(t, h, 0) }},
@@ -53,9 +53,29 @@ func TestRequestsAreUsedAgain(t *testing.T) {
 			done(t, h, 0)
 			waiters.Add(-1)
 		}},
-		"Waitany": {false, func(h int64) {
-			_, code := Waitany([]int64{h}, nil)
+		"Waitany": {true, func(h int64) {
+			_, code := Waitany([]int64{h, h}, nil)
 			succeeds(t, code)
+		}},
+		"Testany": {true, func(h int64) {
+			i, over, code := Testany([]int64{h}, nil)
+			succeeds(t, code)
+			require.True(t, over)
+			require.Zero(t, i)
+		}},
+		"Testall": {true, func(h int64) {
+			codes := []int32{-1, -1}
+			over, code := Testall([]int64{0, h}, nil, codes)
+			succeeds(t, code)
+			require.True(t, over)
+			require.Equal(t, []int32{0, 0}, codes)
+		}},
+		"Testsome, twice in the list": {true, func(h int64) {
+			indices, codes := []int32{-1, -1}, []int32{-1, -1}
+			n, code := Testsome([]int64{h, h}, indices, make([]Status, 2), codes)
+			succeeds(t, code)
+			require.Equal(t, 2, n)
+			require.Equal(t, []int32{0, 0}, codes)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.again, usedAgain(t, c.end)) })

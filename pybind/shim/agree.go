@@ -288,7 +288,7 @@ var (
 var (
 	_ *uint32 = rma.Target{}.Ended
 	_ uint32  = job.Rank{}.Sleepers                                   // gm_word_sleepers
-	_         = same[unsafe.Sizeof(C.int(0))-unsafe.Sizeof(int32(0))] // gm_testsome's indices and codes
+	_         = same[unsafe.Sizeof(C.int(0))-unsafe.Sizeof(int32(0))] // indices and codes of gm_some
 )
 
 // Descriptors of windows.
@@ -339,6 +339,7 @@ var (
 	_ = same[C.GM_ANY_SOURCE-mpi.AnySource]
 	_ = same[C.GM_ANY_TAG-mpi.AnyTag]
 	_ = same[C.GM_PROC_NULL-mpi.ProcNull]
+	_ = same[C.GM_UNDEFINED-mpi.Undefined]
 	_ = same[C.GM_IN_PLACE-mpi.InPlace]
 	_ = same[C.GM_REQUEST_SENT-mpi.RequestSent]
 	_ = same[C.GM_OP_SUM-op.Sum]

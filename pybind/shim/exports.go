@@ -37,9 +37,8 @@ func gm_wait(req i64, st *C.gm_status) i32 { return i32(mpi.Wait(int64(req), sta
 func gm_await(reqs *C.int64_t, n C.int) i32 { return i32(mpi.Await(unsafe.Slice(long(reqs), int(n)))) }
 
 //export gm_wait_each
-func gm_wait_each(reqs *C.int64_t, n C.int, codes, done *C.int) i32 {
-	return i32(mpi.WaitEach(unsafe.Slice(long(reqs), int(n)), unsafe.Slice((*int32)(unsafe.Pointer(codes)), int(n)),
-		(*int32)(unsafe.Pointer(done))))
+func gm_wait_each(reqs *C.int64_t, n C.int, sts *C.gm_status, codes, done *C.int) i32 {
+	return i32(mpi.WaitEach(unsafe.Slice(long(reqs), int(n)), statuses(sts, n), codesOf(codes, n), (*int32)(unsafe.Pointer(done))))
 }
 
 //export gm_result
@@ -78,6 +77,13 @@ func gm_request_status(req i64, st *C.gm_status, done *C.int) i32 {
 	return i32(code)
 }
 
+//export gm_testall
+func gm_testall(reqs *C.int64_t, n C.int, sts *C.gm_status, codes, all *C.int) i32 {
+	over, code := mpi.Testall(unsafe.Slice(long(reqs), int(n)), statuses(sts, n), codesOf(codes, n))
+	*all = C.int(yes(over))
+	return i32(code)
+}
+
 //export gm_waitany
 func gm_waitany(reqs *C.int64_t, n C.int, st *C.gm_status, index *C.int) i32 {
 	i, code := mpi.Waitany(unsafe.Slice(long(reqs), int(n)), status(st))
@@ -85,13 +91,36 @@ func gm_waitany(reqs *C.int64_t, n C.int, st *C.gm_status, index *C.int) i32 {
 	return i32(code)
 }
 
-//export gm_testsome
-func gm_testsome(reqs *C.int64_t, n C.int, indices *C.int, sts *C.gm_status, codes *C.int, count *C.int) i32 {
-	m := int(n)
-	k, code := mpi.Testsome(unsafe.Slice(long(reqs), m), unsafe.Slice((*int32)(unsafe.Pointer(indices)), m),
-		unsafe.Slice(status(sts), m), unsafe.Slice((*int32)(unsafe.Pointer(codes)), m))
+//export gm_testany
+func gm_testany(reqs *C.int64_t, n C.int, st *C.gm_status, index, flag *C.int) i32 {
+	i, over, code := mpi.Testany(unsafe.Slice(long(reqs), int(n)), status(st))
+	*index, *flag = C.int(i), C.int(yes(over))
+	return i32(code)
+}
+
+// gm_some is Waitsome, or Testsome if wait is 0.
+//
+//export gm_some
+func gm_some(reqs *C.int64_t, n C.int, indices *C.int, sts *C.gm_status, codes *C.int, wait C.int, count *C.int) i32 {
+	some := mpi.Testsome
+	if wait != 0 {
+		some = mpi.Waitsome
+	}
+	k, code := some(unsafe.Slice(long(reqs), int(n)), codesOf(indices, n), statuses(sts, n), codesOf(codes, n))
 	*count = C.int(k)
 	return i32(code)
+}
+
+// statuses and codesOf make slices of n statuses, and of n codes or indices; nil for none.
+func statuses(sts *C.gm_status, n C.int) []mpi.Status {
+	if sts == nil {
+		return nil
+	}
+	return unsafe.Slice(status(sts), int(n))
+}
+
+func codesOf(codes *C.int, n C.int) []int32 {
+	return unsafe.Slice((*int32)(unsafe.Pointer(codes)), int(n))
 }
 
 //export gm_request_free

@@ -162,8 +162,8 @@ enum {
 /* Of gm_hot_acc and gm_hot_cas, which return a code as well: all codes with a sentence are larger. */
 enum { GM_DONE = 1 };
 
-/* What stands for a rank, a tag, an address. */
-enum { GM_ANY_SOURCE = -1, GM_ANY_TAG = -1, GM_PROC_NULL = -2, GM_IN_PLACE = -1 };
+/* What stands for a rank, a tag, an address, an index. */
+enum { GM_ANY_SOURCE = -1, GM_ANY_TAG = -1, GM_PROC_NULL = -2, GM_IN_PLACE = -1, GM_UNDEFINED = -32766 };
 
 /* The request of a send that was complete when its call returned. */
 enum { GM_REQUEST_SENT = 1 };

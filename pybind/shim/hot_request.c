@@ -47,24 +47,16 @@ void finish_request(RequestObject *r, int64_t h, int code) {
     Py_XDECREF(memory);
 }
 
-/* Not one that completes with a step in Python: see request.py. */
-static int plain(PyObject *o) {
+int is_plain_request(PyObject *o) {
   return request_class &&
          (Py_TYPE(o) == (PyTypeObject *)request_class || Py_TYPE(o) == (PyTypeObject *)prequest_class) &&
          !(((RequestObject *)o)->kind & REQUEST_STEPPED);
 }
 
-/* Completes what needs nothing of Go: a null request, and a send that was complete when its call returned. */
-static int complete_here(int64_t h, gm_status *st) {
-  if (h != 0 && h != GM_REQUEST_SENT) return 0;
-  *st = (gm_status){.source = GM_ANY_SOURCE, .tag = GM_ANY_TAG};
-  return 1;
-}
-
 static int wait_for(RequestObject *r, gm_status *st) {
   int64_t h = r->h; /* another thread may wait for it as well, and be first */
   int code = 0;
-  if (!complete_here(h, st)) RESTARTING(code, gm_wait(h, st));
+  if (!complete_at_once(h, st)) RESTARTING(code, gm_wait(h, st));
   if (code == RAISED) return code;
   finish_request(r, h, code);
   if (TRACING && code == 0) trace_note_status(st, 1);
@@ -83,7 +75,7 @@ static PyObject *request_wait(HOT) {
   static const char *const names[] = {"status", NULL};
   PyObject *a[1];
   gm_status own, *st;
-  if (gm_forked || !plain(self) || match_args(names, 0, args, n, kwnames, a) < 0 || status_of(a[0], &st, &own) < 0)
+  if (gm_forked || !is_plain_request(self) || match_args(names, 0, args, n, kwnames, a) < 0 || status_of(a[0], &st, &own) < 0)
     FALL_BACK(CALL_WAIT);
   int code = wait_for((RequestObject *)self, st);
   if (code == 0) Py_RETURN_TRUE;
@@ -114,7 +106,7 @@ static PyObject *request_wait_object(HOT) {
   static const char *const names[] = {"status", NULL};
   PyObject *a[1];
   gm_status own, *st;
-  if (gm_forked || !plain(self) || match_args(names, 0, args, n, kwnames, a) < 0 || status_of(a[0], &st, &own) < 0)
+  if (gm_forked || !is_plain_request(self) || match_args(names, 0, args, n, kwnames, a) < 0 || status_of(a[0], &st, &own) < 0)
     FALL_BACK(CALL_WAIT_OBJECT);
   int code = wait_for((RequestObject *)self, st);
   if (code) return none_or(code);
@@ -126,12 +118,12 @@ static PyObject *request_test(HOT) {
   PyObject *a[1];
   gm_status own, *st;
   int done = 0;
-  if (gm_forked || !plain(self) || match_args(names, 0, args, n, kwnames, a) < 0 || status_of(a[0], &st, &own) < 0)
+  if (gm_forked || !is_plain_request(self) || match_args(names, 0, args, n, kwnames, a) < 0 || status_of(a[0], &st, &own) < 0)
     FALL_BACK(CALL_TEST);
   RequestObject *r = (RequestObject *)self;
   int64_t h = r->h;
   int code = 0;
-  if (!(done = complete_here(h, st))) WITHOUT_GIL(code = gm_test(h, st, &done));
+  if (!(done = complete_at_once(h, st))) WITHOUT_GIL(code = gm_test(h, st, &done));
   if (h == 0) Py_RETURN_TRUE;
   if (done || code) finish_request(r, h, code);
   if (TRACING && done && !code) trace_note_status(st, 1);
@@ -147,81 +139,19 @@ static int start(RequestObject *r) {
 }
 
 static PyObject *request_start(HOT) {
-  if (gm_forked || n || kwnames || !plain(self)) FALL_BACK(CALL_START);
+  if (gm_forked || n || kwnames || !is_plain_request(self)) FALL_BACK(CALL_START);
   return none_or(start((RequestObject *)self));
-}
-
-/* The class methods take a list of requests, which another thread or a signal handler may
-   change meanwhile: this is what was in it, as a new tuple, or NULL if not all of that are
-   plain requests. */
-static PyObject *list_of(PyObject *o) {
-  if (!PyList_CheckExact(o) && !PyTuple_CheckExact(o)) return NULL;
-  PyObject *list = PySequence_Tuple(o);
-  for (Py_ssize_t i = 0; list && i < PyTuple_GET_SIZE(list); i++)
-    if (!plain(PyTuple_GET_ITEM(list, i))) Py_CLEAR(list);
-  return list;
 }
 
 static PyObject *request_startall(HOT) {
   static const char *const names[] = {"requests", NULL};
   PyObject *a[1], *list;
-  if (gm_forked || match_args(names, 1, args, n, kwnames, a) < 0 || !(list = list_of(a[0]))) FALL_BACK(CALL_STARTALL);
+  if (gm_forked || match_args(names, 1, args, n, kwnames, a) < 0 || !(list = plain_requests(a[0]))) FALL_BACK(CALL_STARTALL);
   int code = 0;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(list) && !code; i++)
     code = start((RequestObject *)PyTuple_GET_ITEM(list, i));
   Py_DECREF(list);
   return none_or(code);
-}
-
-/* Waits for the requests of a tuple. Returns the code of the first that fails, or RAISED. */
-static int wait_for_all(PyObject *list) {
-  int first = 0;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(list); i++) {
-    gm_status own;
-    RequestObject *r = (RequestObject *)PyTuple_GET_ITEM(list, i);
-    int code = r->h ? wait_for(r, &own) : 0;
-    if (code == RAISED) return RAISED;
-    if (code && !first) first = code;
-  }
-  return first;
-}
-
-/* Likewise, but it enters Go once for many requests, of which it has no status. */
-static int wait_for_each(PyObject *list) {
-  enum { AT_ONCE = 64 };
-  RequestObject *rs[AT_ONCE];
-  int64_t hs[AT_ONCE];
-  int codes[AT_ONCE], first = 0, code = 0;
-  for (Py_ssize_t i = 0, n = PyTuple_GET_SIZE(list); i < n && code != RAISED;) {
-    int k = 0, done = 0;
-    for (; i < n && k < AT_ONCE; i++) {
-      RequestObject *r = (RequestObject *)PyTuple_GET_ITEM(list, i);
-      if (r->h == GM_REQUEST_SENT)
-        finish_request(r, r->h, 0);
-      else if (r->h)
-        rs[k] = r, hs[k++] = r->h;
-    }
-    if (k) RESTARTING(code, gm_wait_each(hs, k, codes, &done));
-    for (int j = 0; j < done; j++) {
-      if (codes[j] && rs[j]->h != hs[j]) continue; /* another thread has completed it, or it was in the list before */
-      finish_request(rs[j], hs[j], codes[j]);
-      if (codes[j] && !first) first = codes[j];
-    }
-  }
-  return code == RAISED ? RAISED : first;
-}
-
-static PyObject *request_waitall(HOT) {
-  static const char *const names[] = {"requests", "statuses", NULL};
-  PyObject *a[2], *list;
-  if (gm_forked || match_args(names, 1, args, n, kwnames, a) < 0 || (a[1] && a[1] != Py_None) ||
-      !(list = list_of(a[0])))
-    FALL_BACK(CALL_WAITALL);
-  int first = TRACING ? wait_for_all(list) : wait_for_each(list);
-  Py_DECREF(list);
-  if (first == RAISED) return NULL;
-  if (first) return raise_code(first);
-  Py_RETURN_TRUE;
 }
 
 /* Waits until all requests of a tuple are complete or can't be any more, and finishes none. */
@@ -266,7 +196,7 @@ static PyObject *request_waitall_objects(HOT) {
   static const char *const names[] = {"requests", "statuses", NULL};
   PyObject *a[2], *list;
   if (gm_forked || match_args(names, 1, args, n, kwnames, a) < 0 || (a[1] && a[1] != Py_None) ||
-      !(list = list_of(a[0])))
+      !(list = plain_requests(a[0])))
     FALL_BACK(CALL_WAITALL_OBJECTS);
   PyObject *objects = objects_of(list);
   Py_DECREF(list);
@@ -278,7 +208,6 @@ TRACED(request_wait_object, CALL_WAIT_OBJECT)
 TRACED(request_test, CALL_TEST)
 TRACED(request_start, CALL_START)
 TRACED(request_startall, CALL_STARTALL)
-TRACED(request_waitall, CALL_WAITALL)
 TRACED(request_waitall_objects, CALL_WAITALL_OBJECTS)
 
 PyMethodDef request_methods[] = {
@@ -287,6 +216,5 @@ PyMethodDef request_methods[] = {
     HOT_METHOD("Test", traced_request_test, "($self, status=None)"),
     HOT_METHOD("Start", traced_request_start, "($self)"),
     HOT_CLASS_METHOD("Startall", traced_request_startall, "($cls, requests)"),
-    HOT_CLASS_METHOD("Waitall", traced_request_waitall, "($cls, requests, statuses=None)"),
     HOT_CLASS_METHOD("waitall", traced_request_waitall_objects, "($cls, requests, statuses=None)"),
     {0}};

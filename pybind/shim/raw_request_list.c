@@ -75,28 +75,30 @@ static PyObject *raw_waitall(ARGS) {
    are finished. */
 static PyObject *raw_testall(ARGS) {
   Py_ssize_t count;
-  int code = 0, all = 1;
+  int code = 0, all = 0;
   int64_t *reqs = several(args, n, &count);
   if (!reqs) return NULL;
-  gm_status own;
-  for (Py_ssize_t i = 0; i < count && all && !code; i++) {
-    int done = 0;
-    code = gm_request_status(reqs[i], &own, &done);
-    all = done;
-    if (code) {
-      gm_status *st = status_at(args[1], i);
-      if (st) st->error = error_class(code);
-      ended(args[2], i, code);
-    }
+  int *ends = PyMem_Malloc((count + 1) * sizeof *ends);
+  gm_status *sts = PyMem_Malloc((count + 1) * sizeof *sts);
+  PyObject *out = NULL;
+  if (!ends || !sts) {
+    PyErr_NoMemory();
+    goto end;
   }
-  for (Py_ssize_t i = 0; i < count && all; i++) {
+  for (Py_ssize_t i = 0; i < count; i++) ends[i] = GM_INTERRUPTED;
+  WITHOUT_GIL(code = gm_testall(reqs, (int)count, sts, ends, &all));
+  for (Py_ssize_t i = 0; i < count; i++) {
     gm_status *st = status_at(args[1], i);
-    int done = 0, c = gm_test(reqs[i], st ? st : &own, &done);
-    if (c || done) ended(args[2], i, c);
-    if (c && !code) code = c;
+    if (ends[i] == GM_INTERRUPTED) continue; /* it is under way */
+    if (st) *st = sts[i];
+    ended(args[2], i, ends[i]);
   }
+  out = code ? raise_code(code) : PyBool_FromLong(all);
+end:
   PyMem_Free(reqs);
-  return code ? raise_code(code) : PyBool_FromLong(all);
+  PyMem_Free(ends);
+  PyMem_Free(sts);
+  return out;
 }
 
 /* waitany(requests, status, codes) -> index */
@@ -119,26 +121,11 @@ static PyObject *raw_testany(ARGS) {
   gm_status *st, own;
   int64_t *reqs = several_and_status(args, n, &count, &st);
   if (!reqs) return NULL;
-  int code = 0, index = -1, done = 0, active = 0;
-  for (Py_ssize_t i = 0; i < count && !done && !code; i++) {
-    if (reqs[i] == 0) continue;
-    code = gm_request_status(reqs[i], &own, &done);
-    /* An inactive persistent request is complete with an empty status. */
-    if (done && own.source == GM_ANY_SOURCE && own.tag == GM_ANY_TAG && own.bytes == 0 &&
-        gm_request_inactive(reqs[i])) {
-      done = 0;
-      continue;
-    }
-    active = 1;
-    if (done) {
-      index = (int)i;
-      code = gm_test(reqs[i], st ? st : &own, &done);
-    }
-    if (code || done) ended(args[2], i, code);
-  }
+  int code = 0, index = -1, flag = 0;
+  WITHOUT_GIL(code = gm_testany(reqs, (int)count, st ? st : &own, &index, &flag));
   PyMem_Free(reqs);
-  if (code) return raise_code(code);
-  return Py_BuildValue("iO", index, done || !active ? Py_True : Py_False);
+  if (index >= 0) ended(args[2], index, code);
+  return code ? raise_code(code) : Py_BuildValue("iO", index, flag ? Py_True : Py_False);
 }
 
 /* testsome(requests, statuses or None, codes) -> indices, or None if none is active;
@@ -148,30 +135,16 @@ static PyObject *some(PyObject *const *args, Py_ssize_t n, int wait) {
   int64_t *reqs = several(args, n, &count);
   if (!reqs) return NULL;
   int *indices = PyMem_Malloc((count + 1) * sizeof *indices), *codes = PyMem_Malloc((count + 1) * sizeof *codes);
-  gm_status *sts = PyMem_Malloc((count + 1) * sizeof *sts), st;
+  gm_status *sts = PyMem_Malloc((count + 1) * sizeof *sts);
   PyObject *out = NULL;
   int k = 0, code = 0;
   if (!indices || !codes || !sts) {
     PyErr_NoMemory();
     goto end;
   }
-  code = gm_testsome(reqs, (int)count, indices, sts, codes, &k);
-  while (code == 0 && k == 0 && wait) {
-    int index = -1;
-    RESTARTING(code, gm_waitany(reqs, (int)count, &st, &index));
-    if (code == RAISED) goto end;
-    if (index >= 0) {
-      k = 1, indices[0] = index, sts[0] = st, codes[0] = code;
-      code = 0;
-    }
-  }
-  if (code) {
-    raise_code(code);
-    goto end;
-  }
-  if (k < 0) {
-    out = Py_None;
-    Py_INCREF(out);
+  RESTARTING(code, gm_some(reqs, (int)count, indices, sts, codes, wait, &k));
+  if (code || k < 0) {
+    out = none_or(code);
     goto end;
   }
   for (int i = 0; i < k && !code; i++) code = codes[i];

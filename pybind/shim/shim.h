@@ -292,6 +292,20 @@ PyObject *new_request_of(int64_t h, spec *s, spec *r);
    memory any more. Only if its handle is still h. */
 void finish_request(RequestObject *r, int64_t h, int code);
 
+/* Not a request that completes with a step in Python: see request.py. */
+int is_plain_request(PyObject *o);
+
+/* Completes what needs nothing of Go, or returns 0: a null request, and a send that was complete when its call returned. */
+static inline int complete_at_once(int64_t h, gm_status *st) {
+  if (h != 0 && h != GM_REQUEST_SENT) return 0;
+  *st = (gm_status){.source = GM_ANY_SOURCE, .tag = GM_ANY_TAG};
+  return 1;
+}
+
+/* hot_request_list.c. The class methods take a list of requests, which another thread or a signal handler may change
+   meanwhile: this is what was in it, as a new tuple, or NULL if not all of that are plain requests. */
+PyObject *plain_requests(PyObject *o);
+
 /* raw_process.c: what setup() was told. */
 extern PyObject *request_class, *prequest_class, *in_place;
 
@@ -345,6 +359,11 @@ enum {
   CALL_START,
   CALL_WAITALL,
   CALL_WAITALL_OBJECTS,
+  CALL_TESTALL,
+  CALL_WAITANY,
+  CALL_TESTANY,
+  CALL_WAITSOME,
+  CALL_TESTSOME,
   CALL_STARTALL,
   CALL_ALLREDUCE,
   CALL_BCAST,
@@ -440,7 +459,7 @@ PyObject *set_fallback(PyObject *self, PyObject *args);
 #define HOT_CLASS_METHOD(name, f, signature) \
   {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS | METH_CLASS, name signature SIGNATURE_END}
 extern PyMethodDef win_methods[], comm_methods[], comm_coll_methods[], comm_object_methods[], request_methods[],
-    comm_making_methods[], datatype_methods[], comm_message_methods[], message_methods[], win_epoch_methods[],
+    request_list_methods[],    comm_making_methods[], datatype_methods[], comm_message_methods[], message_methods[], win_epoch_methods[],
     file_methods[], group_methods[], comm_group_methods[], comm_query_methods[], datatype_query_methods[],
     status_query_methods[], datatype_pack_methods[], comm_collv_methods[], intracomm_methods[];
 

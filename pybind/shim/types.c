@@ -267,7 +267,7 @@ static PyTypeObject *new_handle_type(PyObject *module, PyType_Spec *spec) {
 /* Adds a second table of methods to a type. */
 static int add_methods(PyTypeObject *type, PyMethodDef *methods) {
   for (PyMethodDef *m = methods; m->ml_name; m++) {
-    PyObject *method = PyDescr_NewMethod(type, m);
+    PyObject *method = (m->ml_flags & METH_CLASS ? PyDescr_NewClassMethod : PyDescr_NewMethod)(type, m);
     int failed = method ? PyObject_SetAttrString((PyObject *)type, m->ml_name, method) : -1;
     Py_XDECREF(method);
     if (failed) return -1;
@@ -313,5 +313,6 @@ int ready_types(PyObject *module) {
   if (add_methods(DatatypeType, datatype_pack_methods) < 0) return -1;
   if (add_methods(DatatypeType, datatype_query_methods) < 0) return -1;
   if (add_methods(StatusType, status_query_methods) < 0) return -1;
+  if (add_methods(RequestType, request_list_methods) < 0) return -1;
   return add_methods(CommType, comm_object_methods);
 }

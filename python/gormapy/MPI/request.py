@@ -145,6 +145,7 @@ class Request(Handle, fast.Request):
         return done
 
     @classmethod
+    @hot
     def Waitany(cls, requests: Sequence[Request], status: Status | None = None) -> int:
         """Wait for one of several operations to complete."""
         listed = _listed(requests)
@@ -156,6 +157,7 @@ class Request(Handle, fast.Request):
         return _chosen(index, status)
 
     @classmethod
+    @hot
     def Testany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool]:
         """Report whether one of several operations is complete, and complete its request if so."""
         listed = _listed(requests)
@@ -185,6 +187,7 @@ class Request(Handle, fast.Request):
         return True
 
     @classmethod
+    @hot
     def Testall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
         """Report whether all of several operations are complete, and complete the requests if so."""
         return _all(requests, statuses, fast.testall)
@@ -201,11 +204,13 @@ class Request(Handle, fast.Request):
         return True
 
     @classmethod
+    @hot
     def Waitsome(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
         """Wait for at least one of several operations to complete."""
         return _some(requests, statuses, fast.waitsome)
 
     @classmethod
+    @hot
     def Testsome(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
         """Complete the requests of those of several operations that are complete."""
         return _some(requests, statuses, fast.testsome)

@@ -55,6 +55,22 @@ def everyday_messages(MPI, comm, budget=BUDGET):
         while not request.Test():
             pass
 
+    def two():
+        return [comm.Irecv(got, left), comm.Isend(one, right)]
+
+    def testall():
+        requests = two()
+        while not MPI.Request.Testall(requests):
+            pass
+
+    def until_none(complete, none):
+        def call():
+            requests = two()
+            while complete(requests) != none:
+                pass
+
+        return call
+
     def irecv():
         request = comm.irecv(source=left)
         comm.send(OBJECT, right)
@@ -81,6 +97,12 @@ def everyday_messages(MPI, comm, budget=BUDGET):
                 [columns, 1, column], right, 0, [others, 1, column], left, 0
             ),
             "Isend + Irecv + Waitall": lambda: MPI.Request.Waitall([comm.Isend(one, right), comm.Irecv(got, left)]),
+            "Irecv + Isend + Waitall with statuses": lambda: MPI.Request.Waitall(two(), [MPI.Status(), MPI.Status()]),
+            "Irecv + Isend + Testall": testall,
+            "Irecv + Isend + Waitany": until_none(MPI.Request.Waitany, MPI.UNDEFINED),
+            "Irecv + Isend + Testany": until_none(MPI.Request.Testany, (MPI.UNDEFINED, True)),
+            "Irecv + Isend + Waitsome": until_none(MPI.Request.Waitsome, None),
+            "Irecv + Isend + Testsome": until_none(MPI.Request.Testsome, None),
             "Irecv + Send + Wait": posted(comm.Send),
             "Irecv + Ssend + Wait": posted(comm.Ssend),
             "Isend + Recv + Wait": sent(lambda: comm.Recv(got, left, status=status)),
