@@ -33,7 +33,7 @@ const (
 	KindAlltoallw
 	KindNeighborAllgather
 	KindNeighborAlltoall
-	KindComm   // a call that makes or frees a communicator or a window
+	KindComm   // a call that makes or frees a communicator or a window, or one of a file, which has a communicator of its own
 	KindGiveUp // not a collective: this rank can't take part in the one with this number
 	KindEnded  // not a collective: this rank has ended
 	kinds
@@ -70,7 +70,7 @@ type Call struct {
 	Op    op.Op // reductions only
 	// Nonblocking calls do not match blocking ones.
 	Nonblocking bool
-	// Objects is the name of a call of objects, for errors; the other ranks know only that it is one.
+	// Objects is the name of a call of objects, or of a file, for errors; the other ranks know only that it is one, or of KindComm.
 	Objects string
 }
 
@@ -98,14 +98,17 @@ func (c Call) name() string {
 
 // does says what a rank does, for an error message.
 func (c Call) does(rank int, sides *Sides) string {
-	if c.Kind == KindComm {
+	if c.Kind == KindComm && c.Objects == "" {
 		return "makes or frees a communicator or a window"
 	}
 	return "calls " + c.text(rank, sides)
 }
 
-// text describes the call of a rank, which is none of KindComm.
+// text describes the call of a rank, which is none that makes or frees a communicator or a window.
 func (c Call) text(rank int, sides *Sides) string {
+	if c.Kind == KindComm {
+		return c.name()
+	}
 	if c.Elem == heads {
 		s := c.name() + " of an object"
 		if c.Kind.Rooted() {

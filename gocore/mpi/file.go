@@ -49,13 +49,17 @@ func (o fileOp) status() Status {
 
 func (o fileOp) describe(why *engine.Reason) {
 	why.Call, why.Info = job.CallFile, o.Text()
-	switch p := o.Pending().(type) {
-	case *coll.Op:
-		describeColl(p, why)
-	case *sequence:
-		p.describe(why)
-		why.Call = job.CallFile
-	}
+	o.Pending(func(w mpiio.Waiting) {
+		switch p := w.(type) {
+		case *coll.Op:
+			describeColl(p, why)
+		case *coll.BoardOp:
+			why.Peer = o.Ranks()[p.Pending()]
+		case *sequence:
+			p.describe(why)
+			why.Call = job.CallFile
+		}
+	})
 }
 
 // pathAt returns a copy of the name of n bytes at addr.
@@ -161,20 +165,37 @@ func FileIO(kind int, h, offset, addr, count, typ int64) (req int64, code Code) 
 	return reqs.add(&Request{op: fileOp{o}}), 0
 }
 
-// FileAtOnce reads or writes as FileIO does, if it can do so at once, and sets *bytes to how many it has moved. If done is false,
-// FileIO is to do it, or to say what is wrong.
-func FileAtOnce(kind int, h, offset, addr, count, typ int64, bytes *int64) (done bool, code Code) {
+// FileAccess reads or writes as FileIO does, and waits until that has completed. If it is interrupted, the request continues
+// under the handle in *pending, for Wait.
+func FileAccess(kind int, h, offset, addr, count, typ int64, st *Status, pending *int64) (code Code) {
 	defer Contain(&code)
 	f, e := getFile(h)
 	if e != nil {
-		return false, 0
+		return CodeOf(e)
 	}
 	b, e := buf(addr, count, typ)
 	if e != nil {
-		return false, 0
+		return CodeOf(e)
 	}
-	*bytes, done, e = f.AtOnce(mpiio.Kind(kind), offset, b)
-	return done, CodeOf(e)
+	if moved, done, e := f.AtOnce(mpiio.Kind(kind), offset, b); done {
+		if *st = empty; e == nil {
+			st.Bytes = moved
+		}
+		return CodeOf(e)
+	}
+	o, e := f.Start(mpiio.Kind(kind), offset, b)
+	if e != nil {
+		return CodeOf(e)
+	}
+	r := takeRequestOf(fileOp{o})
+	if !r.advance() {
+		if code = r.block(pending); code != 0 {
+			return code
+		}
+	}
+	code = r.finish(0, st)
+	giveRequest(r)
+	return code
 }
 
 // FileSetSize begins to set the length of a file.

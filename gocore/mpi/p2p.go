@@ -101,16 +101,21 @@ func Blocking(kind int, comm, addr, count, typ int64, peer, tag int, st *Status,
 		return CodeOf(e)
 	}
 	r.launch()
-	if r.advance() {
-		code = r.finish(0, st)
-		giveRequest(r)
-		return code
+	if !r.advance() {
+		if code = r.block(pending); code != 0 {
+			return code
+		}
 	}
+	code = r.finish(0, st)
+	giveRequest(r)
+	return code
+}
+
+// block waits for a request without a handle, of a blocking call. If it is interrupted, the request gets one, *pending.
+func (r *Request) block(pending *int64) Code {
 	switch err := proc.eng.Wait(r.reason(0), r.advance, r.check); err {
 	case nil:
-		code = r.finish(0, st)
-		giveRequest(r)
-		return code
+		return 0
 	case engine.ErrInterrupted:
 		e := ready()
 		if e == nil {
@@ -429,9 +434,39 @@ func Mrecv(msg, addr, count, typ int64) (req int64, code Code) {
 	}
 	m := msgs.take(msg)
 	if m == nil {
-		return 0, classError(errs.Request, "the message is MESSAGE_NULL or has been received")
+		return 0, CodeOf(noMessage())
 	}
 	r := &Request{buf: b, recv: true, ch: m.Channel()}
 	m.Recv(&r.Request, b)
 	return reqs.add(r), 0
+}
+
+func noMessage() *errs.Error {
+	return errs.New(errs.Request, "the message is MESSAGE_NULL or has been received")
+}
+
+// BlockingMrecv receives a matched message that is not from PROC_NULL, and waits until that has completed; see Blocking. *there reports
+// whether the message is still there, because the call has refused its arguments.
+func BlockingMrecv(msg, addr, count, typ int64, st *Status, pending *int64, there *bool) (code Code) {
+	defer Contain(&code)
+	b, e := buf(addr, count, typ)
+	if e != nil {
+		*there = true
+		return CodeOf(e)
+	}
+	m := msgs.take(msg)
+	if m == nil {
+		return CodeOf(noMessage())
+	}
+	r := takeRequest()
+	r.buf, r.recv, r.ch = b, true, m.Channel()
+	m.Recv(&r.Request, b)
+	if !r.advance() {
+		if code = r.block(pending); code != 0 {
+			return code
+		}
+	}
+	code = r.finish(0, st)
+	giveRequest(r)
+	return code
 }

@@ -95,6 +95,9 @@ func (o *Op) Advance() bool {
 				return false
 			}
 			err := o.wait.Err()
+			if s, yes := o.wait.(*coll.BoardOp); yes && err == nil {
+				s.Release()
+			}
 			o.wait = nil
 			if err != nil {
 				o.finish(err)
@@ -224,30 +227,33 @@ func (o *Op) Err() *errs.Error { return o.err }
 // Text describes the operation for wait records.
 func (o *Op) Text() string { return fmt.Sprintf("%s of %s", o.call, o.f.short()) }
 
-// Pending returns what the operation waits for, nil if it waits for no other rank.
-func (o *Op) Pending() Waiting {
+// Ranks returns the ranks of the file's communicator.
+func (o *Op) Ranks() []int { return o.f.Comm.Chan.World }
+
+// Pending calls f with what the operation waits for, nil if it waits for no other rank.
+func (o *Op) Pending(f func(w Waiting)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.wait
+	f(o.wait)
 }
 
-// record is the message that ranks exchange at the beginning and at the end of a
-// collective. Kind 0 ends one.
+// record is what ranks exchange at the beginning and at the end of a collective. Kind 0 ends one. Its bytes have room in a slot of a board
+// (coll.Board).
 type record struct {
-	Kind, Class      int64
-	A, B, C, D, E, F int64
+	Kind, Class   int32
+	A, B, C, D, E int64
 }
 
-const recordBytes = 64
+const recordBytes = 48
 
 // kindNames are the names of collective calls, by the Kind in their first record.
 var kindNames = []string{"", "Open", "Close", "Set_size", "Preallocate", "Set_view", "Set_info", "Set_atomicity", "Sync", "Seek_shared",
 	"Read_at_all", "Write_at_all", "Read_all", "Write_all", "Read_ordered", "Write_ordered"}
 
-func kindOf(call string) int64 {
+func kindOf(call string) int32 {
 	for i, name := range kindNames {
 		if name == call {
-			return int64(i)
+			return int32(i)
 		}
 	}
 	panic("mpiio: no kind of " + call)
@@ -261,9 +267,13 @@ func (o *Op) exchange(mine record, then func(o *Op, all []record) state) state {
 }
 
 func (o *Op) gather(mine *record, all []record) {
-	one := raw(bytesOf([]record{*mine}))
+	one, each := raw(bytesOf([]record{*mine})), raw(bytesOf(all)[:recordBytes])
 	o.keep = append(o.keep, all)
-	o.wait = o.f.Comm.Allgather(&one, coll.Uniform(raw(bytesOf(all)[:recordBytes]), o.f.Comm.Size))
+	if s := o.f.Comm.Exchange(o.call, one, each); s != nil {
+		o.wait = s
+		return
+	}
+	o.wait = o.f.Comm.Allgather(&one, coll.Uniform(each, o.f.Comm.Size))
 }
 
 // begin is the exchange at the beginning of a collective. It continues with then if all
@@ -275,7 +285,7 @@ func (o *Op) begin(mine record, e *errs.Error, then func(o *Op, all []record) st
 	}
 	mine.Kind = kindOf(base)
 	if e != nil {
-		mine.Class = int64(e.Class)
+		mine.Class = int32(e.Class)
 	}
 	return o.exchange(mine, func(o *Op, all []record) state {
 		for i, r := range all {
@@ -296,7 +306,7 @@ func (o *Op) begin(mine record, e *errs.Error, then func(o *Op, all []record) st
 	})
 }
 
-func kindName(k int64) string {
+func kindName(k int32) string {
 	if k > 0 && int(k) < len(kindNames) {
 		return kindNames[k]
 	}
@@ -308,7 +318,7 @@ func kindName(k int64) string {
 func (o *Op) conclude(e *errs.Error, then func(o *Op) state) state {
 	var mine record
 	if e != nil {
-		mine.Class = int64(e.Class)
+		mine.Class = int32(e.Class)
 	}
 	return o.exchange(mine, func(o *Op, all []record) state {
 		if e != nil {
@@ -345,7 +355,7 @@ func int64Bytes(v []int64) []byte {
 }
 
 // reason returns the text of a class.
-func reason(class int64) string {
+func reason(class int32) string {
 	_, words, _ := strings.Cut(errs.Class(class).Text(), ": ")
 	return words
 }

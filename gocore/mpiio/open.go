@@ -85,7 +85,7 @@ func (o *Op) open(created *bool) state {
 		try()
 		switch {
 		case e != nil:
-			mine.Class = int64(e.Class)
+			mine.Class = int32(e.Class)
 		case f.far:
 			f.word = new(int64)
 			f.Pointers.serve(f.Comm.Chan.Ctx, f.word)
@@ -111,7 +111,7 @@ func (o *Op) open(created *bool) state {
 				}
 			}
 			if e != nil {
-				mine.Class = int64(e.Class)
+				mine.Class = int32(e.Class)
 			}
 		}
 		if f.shared != nil {

@@ -218,6 +218,14 @@ func gm_mrecv(msg, addr, count, typ i64, req *C.int64_t) i32 {
 	return i32(code)
 }
 
+//export gm_blocking_mrecv
+func gm_blocking_mrecv(msg, addr, count, typ i64, st *C.gm_status, pending *C.int64_t, there *C.int) i32 {
+	refused := false
+	code := mpi.BlockingMrecv(int64(msg), int64(addr), int64(count), int64(typ), status(st), long(pending), &refused)
+	*there = C.int(yes(refused))
+	return i32(code)
+}
+
 //export gm_barrier
 func gm_barrier(comm i64, pending *C.int64_t) i32 {
 	return i32(mpi.Barrier(int64(comm), long(pending)))
@@ -418,11 +426,9 @@ func gm_file_io(kind i32, file, offset, addr, count, typ i64, req *C.int64_t) i3
 	return started(req)(mpi.FileIO(int(kind), int64(file), int64(offset), int64(addr), int64(count), int64(typ)))
 }
 
-// gm_file_at_once returns GM_DONE, 0 if gm_file_io is to be called, or the code of an error.
-//
-//export gm_file_at_once
-func gm_file_at_once(kind i32, file, offset, addr, count, typ i64, bytes *C.int64_t) i32 {
-	return doneOr(mpi.FileAtOnce(int(kind), int64(file), int64(offset), int64(addr), int64(count), int64(typ), long(bytes)))
+//export gm_file_access
+func gm_file_access(kind i32, file, offset, addr, count, typ i64, st *C.gm_status, req *C.int64_t) i32 {
+	return i32(mpi.FileAccess(int(kind), int64(file), int64(offset), int64(addr), int64(count), int64(typ), status(st), long(req)))
 }
 
 //export gm_file_seek

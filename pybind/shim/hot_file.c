@@ -5,18 +5,6 @@
 #include "raw.h"
 #include "_cgo_export.h"
 
-/* Begins what is not over at once, and waits for it. Returns GM_DONE, the code of an error, or RAISED; memory that
-   it still uses then is that of the request. */
-static int wait_for_file(int kind, int64_t h, int64_t offset, const spec *s, gm_status *st, int64_t *req) {
-  int code;
-  WITHOUT_GIL(code = gm_file_io(kind, h, offset, (int64_t)(intptr_t)s->view.buf, s->count, s->type, req));
-  if (code) return code;
-  gm_blocks(*req);
-  RESTARTING(code, gm_wait(*req, st));
-  if (code == RAISED) WITHOUT_GIL(gm_abandon(*req, 1));
-  return code ? code : GM_DONE;
-}
-
 static PyObject *access_file(HOT, int which, int kind) {
   static const char *const with_offset[] = {"offset", "buf", "status", NULL}, *const without[] = {"buf", "status",
                                                                                                   NULL};
@@ -24,7 +12,7 @@ static PyObject *access_file(HOT, int which, int kind) {
   PyObject *a[3];
   spec s;
   gm_status own, *st = &own;
-  int64_t offset = 0, bytes = 0, h = ((HandleObject *)self)->h;
+  int64_t offset = 0, h = ((HandleObject *)self)->h;
   int code;
   if (gm_forked || h == 0 || match_args(first ? with_offset : without, first + 1, args, n, kwnames, a) < 0 ||
       (first && parse_int(a[0], &offset) < 0))
@@ -37,11 +25,9 @@ static PyObject *access_file(HOT, int which, int kind) {
   if (parse_spec(a[first], !(kind & GM_FILE_WRITE), &s) < 0) FALL_BACK(which);
   if (TRACING) trace_note_bytes(s.count * s.size);
   int64_t address = (int64_t)(intptr_t)s.view.buf, req = 0;
-  WITHOUT_GIL(code = gm_file_at_once(kind, h, offset, address, s.count, s.type, &bytes));
-  if (code == GM_DONE) *st = (gm_status){.source = GM_ANY_SOURCE, .tag = GM_ANY_TAG, .bytes = bytes};
-  if (code == 0) code = wait_for_file(kind, h, offset, &s, st, &req);
-  release_spec(code == GM_DONE ? 0 : code, req, &s);
-  return none_or(code == GM_DONE ? 0 : code);
+  BLOCKING(code, req, st, gm_file_access(kind, h, offset, address, s.count, s.type, st, &req));
+  release_spec(code, req, &s);
+  return none_or(code);
 }
 
 /* DEFINE(read, …) defines traced_file_read. */

@@ -42,24 +42,18 @@ static PyObject *message_recv(HOT) {
   PyObject *a[2];
   MessageObject *m = (MessageObject *)self;
   spec s;
-  int64_t req = 0;
-  int code;
+  int64_t pending = 0;
+  int code, there = 0;
   gm_status own, *st;
   if (match_args(names, 1, args, n, kwnames, a) < 0 || !receivable(m, a[1], &st, &own) || parse_spec(a[0], 1, &s) < 0)
     FALL_BACK(CALL_RECV_MESSAGE);
   int64_t h = m->h;
   m->h = 0; /* before another thread can receive it */
-  WITHOUT_GIL(code = gm_mrecv(h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, &req));
-  if (code) { /* the message is still there */
-    m->h = h;
-    PyBuffer_Release(&s.view);
-    return raise_code(code);
-  }
-  gm_blocks(req);
-  RESTARTING(code, gm_wait(req, st));
-  if (code == RAISED) WITHOUT_GIL(gm_abandon(req, 1));
+  BLOCKING(code, pending, st,
+           gm_blocking_mrecv(h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, st, &pending, &there));
+  if (there) m->h = h;
   if (TRACING && code == 0) trace_note_status(st, 1);
-  release_spec(code, req, &s);
+  release_spec(there ? 0 : code, pending, &s);
   return none_or(code);
 }
 

@@ -9,6 +9,9 @@
 
 enum { ROOM = 16 << 20, SHORT = 64 << 10, MOST_SPARE = 64 };
 
+/* Up to so many bytes a copy costs less than a memoryview, which is two objects. */
+enum { COPIED = 2 << 10 };
+
 typedef struct {
   PyObject_HEAD
   char *at;
@@ -39,7 +42,9 @@ PyObject *new_room(int64_t size) {
 }
 
 PyObject *room_holds(PyObject *room, int64_t bytes) {
-  ((RoomObject *)room)->used = bytes;
+  RoomObject *r = (RoomObject *)room;
+  r->used = bytes;
+  if (bytes <= COPIED) return PyBytes_FromStringAndSize(r->at, (Py_ssize_t)bytes);
   return PyMemoryView_FromObject(room);
 }
 
@@ -57,7 +62,7 @@ static int room_getbuffer(PyObject *self, Py_buffer *view, int flags) {
   return PyBuffer_FillInfo(view, self, room->at, room->used, 0, flags);
 }
 
-/* holds(bytes) -> memoryview of these first bytes: no more have been received. */
+/* holds(bytes) -> memoryview of these first bytes, or a copy: no more have been received. */
 static PyObject *raw_holds(PyObject *self, PyObject *bytes) {
   int64_t n = PyLong_AsLongLong(bytes);
   if (n == -1 && PyErr_Occurred()) return NULL;
@@ -66,7 +71,7 @@ static PyObject *raw_holds(PyObject *self, PyObject *bytes) {
 }
 
 static PyMethodDef room_methods[] = {
-    {"holds", raw_holds, METH_O, "holds(bytes)\n\nReturn a memoryview of the first bytes."}, {0}};
+    {"holds", raw_holds, METH_O, "holds(bytes)\n\nReturn the first bytes, or a memoryview of them."}, {0}};
 static PyType_Slot room_slots[] = {{Py_tp_methods, room_methods},
                                    {Py_bf_getbuffer, room_getbuffer},
                                    {Py_tp_dealloc, room_dealloc},

@@ -105,8 +105,8 @@ void stay_forever(void);
     Py_END_ALLOW_THREADS;               \
   } while (0)
 
-/* room.c: memory that objects arrive in, of so many bytes or more. room_holds returns a memoryview of what has arrived,
-   and that is all that has been touched of it. */
+/* room.c: memory that objects arrive in, of so many bytes or more. room_holds returns what has arrived, as bytes or
+   as a memoryview, and that is all that has been touched of it. */
 extern PyTypeObject *RoomType;
 extern PyType_Spec room_spec;
 PyObject *new_room(int64_t size);
