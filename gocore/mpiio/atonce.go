@@ -63,6 +63,21 @@ func (f *File) AtOnce(kind Kind, offset int64, buf p2p.Buf) (moved int64, done b
 	return moved, true, e
 }
 
+// short reports whether the access, of this rank by itself, takes one run of memory and one of the file, and no lock, so that it need not be
+// divided into pieces.
+func (a *access) short() bool {
+	return a.n > 0 && a.n <= shortAccess && a.v.size == endless && a.conv == nil && a.buf.Type.Dense() && !a.f.Atomic()
+}
+
+// moveShort makes a short access, and returns how many bytes it has moved.
+func (a *access) moveShort() int64 {
+	m := a.memory(0, a.n)
+	if a.kind&Write != 0 {
+		return a.put(m, 0)
+	}
+	return a.get(m, a.at)
+}
+
 // isAlone reports whether a collective access of this rank waits for nothing: there are no other ranks, and no
 // collective is under way.
 func (f *File) isAlone() bool {

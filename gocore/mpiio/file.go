@@ -71,6 +71,8 @@ type File struct {
 	closed bool
 
 	buffers *buffers // of the latest access in two phases
+
+	texts map[string]string // see Op.Text, by the name of the call
 }
 
 var byteType = dtype.ByName("BYTE")

@@ -1,7 +1,6 @@
 package mpiio
 
 import (
-	"fmt"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -10,6 +9,7 @@ import (
 
 	"gormapy/gocore/coll"
 	"gormapy/gocore/errs"
+	"gormapy/gocore/p2p"
 )
 
 // Waiting is an operation that an Op waits for, such as a collective.
@@ -48,6 +48,15 @@ type Op struct {
 	Bytes  int64      // moved
 	Result int64
 	keep   []any // memory that collectives use
+
+	// An exchange: what this rank contributes, what all do, and what comes then.
+	mine      record
+	all       []record
+	few       [4]record // the memory of all, of few ranks
+	exchanged func(o *Op, all []record) state
+	own       *errs.Error // this rank's error, which the exchange is about
+	begun     func(o *Op, all []record) state
+	concluded state
 }
 
 // newOp makes an operation that begins with first, and takes the file for it.
@@ -225,7 +234,20 @@ func (o *Op) Busy() bool {
 func (o *Op) Err() *errs.Error { return o.err }
 
 // Text describes the operation for wait records.
-func (o *Op) Text() string { return fmt.Sprintf("%s of %s", o.call, o.f.short()) }
+func (o *Op) Text() string {
+	f := o.f
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	text, known := f.texts[o.call]
+	if !known {
+		if f.texts == nil {
+			f.texts = map[string]string{}
+		}
+		text = o.call + " of " + f.short()
+		f.texts[o.call] = text
+	}
+	return text
+}
 
 // Ranks returns the ranks of the file's communicator.
 func (o *Op) Ranks() []int { return o.f.Comm.Chan.World }
@@ -259,25 +281,34 @@ func kindOf(call string) int32 {
 	panic("mpiio: no kind of " + call)
 }
 
-// exchange gives every rank the records of all, and continues with then.
+// exchange gives every rank the records of all, and continues with then. The records are in memory of the operation until its next
+// exchange.
 func (o *Op) exchange(mine record, then func(o *Op, all []record) state) state {
-	all := make([]record, o.f.Comm.Size)
-	o.gather(&mine, all)
-	return func(o *Op) state { return then(o, all) }
-}
-
-func (o *Op) gather(mine *record, all []record) {
-	one, each := raw(bytesOf([]record{*mine})), raw(bytesOf(all)[:recordBytes])
-	o.keep = append(o.keep, all)
+	size := o.f.Comm.Size
+	if o.all == nil {
+		if o.all = o.few[:min(size, len(o.few))]; size > len(o.few) {
+			o.all = make([]record, size)
+		}
+	}
+	o.mine, o.exchanged = mine, then
+	one, each := raw(bytesOf(unsafe.Slice(&o.mine, 1))), raw(bytesOf(o.all)[:recordBytes])
 	if s := o.f.Comm.Exchange(o.call, one, each); s != nil {
 		o.wait = s
-		return
+	} else {
+		o.wait = o.byMessages(one, each)
 	}
-	o.wait = o.f.Comm.Allgather(&one, coll.Uniform(each, o.f.Comm.Size))
+	return afterExchange
 }
 
+// byMessages is the exchange of ranks that have no board.
+func (o *Op) byMessages(one, each p2p.Buf) Waiting {
+	return o.f.Comm.Allgather(&one, coll.Uniform(each, o.f.Comm.Size))
+}
+
+func afterExchange(o *Op) state { return o.exchanged(o, o.all) }
+
 // begin is the exchange at the beginning of a collective. It continues with then if all
-// ranks have made the same call and none has wrong arguments.
+// ranks have made the same call and none has wrong arguments, which e is the error of.
 func (o *Op) begin(mine record, e *errs.Error, then func(o *Op, all []record) state) state {
 	base := o.base
 	if base == "" {
@@ -287,23 +318,27 @@ func (o *Op) begin(mine record, e *errs.Error, then func(o *Op, all []record) st
 	if e != nil {
 		mine.Class = int32(e.Class)
 	}
-	return o.exchange(mine, func(o *Op, all []record) state {
-		for i, r := range all {
-			if r.Kind != mine.Kind {
-				return o.fail(errs.New(errs.NotSame, "the ranks do not call the same on %s: this rank calls %s, rank %d of the file calls %s",
-					o.f.name(), o.call, i, kindName(r.Kind)))
-			}
+	o.own, o.begun = e, then
+	return o.exchange(mine, (*Op).alike)
+}
+
+// alike ends the exchange of begin.
+func (o *Op) alike(all []record) state {
+	for i, r := range all {
+		if r.Kind != o.mine.Kind {
+			return o.fail(errs.New(errs.NotSame, "the ranks do not call the same on %s: this rank calls %s, rank %d of the file calls %s",
+				o.f.name(), o.call, i, kindName(r.Kind)))
 		}
-		if e != nil {
-			return o.fail(e)
+	}
+	if o.own != nil {
+		return o.fail(o.own)
+	}
+	for i, r := range all {
+		if r.Class != 0 {
+			return o.fail(errs.New(errs.Class(r.Class), "%s: the arguments of rank %d of %s are wrong: %s (its own error says how)", o.call, i, o.f.name(), reason(r.Class)))
 		}
-		for i, r := range all {
-			if r.Class != 0 {
-				return o.fail(errs.New(errs.Class(r.Class), "%s: the arguments of rank %d of %s are wrong: %s (its own error says how)", o.call, i, o.f.name(), reason(r.Class)))
-			}
-		}
-		return then(o, all)
-	})
+	}
+	return o.begun(o, all)
 }
 
 func kindName(k int32) string {
@@ -315,25 +350,29 @@ func kindName(k int32) string {
 
 // conclude is the exchange at the end of a collective: e is this rank's error, and all
 // ranks fail if any has one.
-func (o *Op) conclude(e *errs.Error, then func(o *Op) state) state {
+func (o *Op) conclude(e *errs.Error, then state) state {
 	var mine record
 	if e != nil {
 		mine.Class = int32(e.Class)
 	}
-	return o.exchange(mine, func(o *Op, all []record) state {
-		if e != nil {
-			return o.fail(e)
+	o.own, o.concluded = e, then
+	return o.exchange(mine, (*Op).together)
+}
+
+// together ends the exchange of conclude.
+func (o *Op) together(all []record) state {
+	if o.own != nil {
+		return o.fail(o.own)
+	}
+	for i, r := range all {
+		if r.Class != 0 {
+			return o.fail(errs.New(errs.Class(r.Class), "%s: rank %d of %s failed: %s (its own error says more)", o.call, i, o.f.name(), reason(r.Class)))
 		}
-		for i, r := range all {
-			if r.Class != 0 {
-				return o.fail(errs.New(errs.Class(r.Class), "%s: rank %d of %s failed: %s (its own error says more)", o.call, i, o.f.name(), reason(r.Class)))
-			}
-		}
-		if then == nil {
-			return nil
-		}
-		return then(o)
-	})
+	}
+	if o.concluded == nil {
+		return nil
+	}
+	return o.concluded(o)
 }
 
 // same returns an error if a value differs between ranks.

@@ -30,7 +30,7 @@ const (
 func (a *access) together(o *Op, e *errs.Error) state {
 	if a.kind&Shared == 0 {
 		mine := a.record()
-		return o.begin(mine, e, func(o *Op, all []record) state { return a.split(o, all) })
+		return o.begin(mine, e, a.split)
 	}
 	// Ordered: rank 0 moves the shared pointer for all.
 	count := a.n / a.v.Etype
@@ -48,7 +48,7 @@ func (a *access) together(o *Op, e *errs.Error) state {
 		}
 		return o.exchange(mine, func(o *Op, all []record) state {
 			e := a.place(all[0].A + before)
-			return o.begin(a.record(), e, func(o *Op, all []record) state { return a.split(o, all) })
+			return o.begin(a.record(), e, a.split)
 		})
 	})
 }
@@ -69,7 +69,10 @@ func (a *access) record() record {
 // split decides how the ranks access the file: each for itself or in two phases.
 func (a *access) split(o *Op, all []record) state {
 	d := a.f.divide(all, a.kind&Write == 0)
-	if d == nil {
+	switch {
+	case d == nil && !o.background && a.short():
+		return a.conclude(o, a.moveShort())
+	case d == nil:
 		return a.locked(o, func(o *Op) state {
 			done := int64(0)
 			o.work = a.transfer(&done)
@@ -108,7 +111,8 @@ func (f *File) divide(all []record, reading bool) *domains {
 	d := &domains{lo: math.MaxInt64, n: f.Comm.Size}
 	total, pieces, spans := int64(0), int64(0), int64(0)
 	single := false
-	var busy []record
+	var few [8]record
+	busy := few[:0]
 	for _, r := range all {
 		if r.C > 0 {
 			busy = append(busy, r)
