@@ -27,6 +27,11 @@ func (r *Request) prepare(kind int, comm, addr, count, typ int64, peer, tag int)
 	if e != nil {
 		return e
 	}
+	return r.prepareIn(c, kind, addr, count, typ, peer, tag)
+}
+
+// prepareIn is prepare in a communicator that is usable.
+func (r *Request) prepareIn(c *Comm, kind int, addr, count, typ int64, peer, tag int) *errs.Error {
 	b, e := buf(addr, count, typ)
 	if e != nil {
 		return e
@@ -156,17 +161,49 @@ func Sendrecv(comm int64, s [5]int64, r [5]int64, st *Status, pending *int64) (c
 	if e != nil {
 		return CodeOf(e)
 	}
-	both := takeRequestOf(j)
+	both := j.both
+	both.op = j
 	switch code = both.wait(0, st, 0); code {
 	case 0:
-		giveRequest(j.recv)
-		giveRequest(j.send)
-		giveRequest(both)
-		*j = joined{}
+		j.recv.clear()
+		j.send.clear()
+		both.clear()
 		spareJoined.Put(j)
 	case Interrupted:
 		*pending = reqs.add(both)
 	}
+	return code
+}
+
+// SendrecvReplace sends what is at addr, and receives there; like Blocking. It is for short data: what can't be sent at once is copied.
+func SendrecvReplace(comm, addr, count, typ int64, dest, sendtag, source, recvtag int, st *Status, pending *int64) (code Code) {
+	defer Contain(&code)
+	c, e := getUsableComm(comm)
+	if e != nil {
+		return CodeOf(e)
+	}
+	send, recv := takeRequest(), takeRequest()
+	if e := recv.prepareIn(c, KindRecv, addr, count, typ, source, recvtag); e != nil {
+		return CodeOf(e)
+	}
+	if e := send.prepareIn(c, KindBsend, addr, count, typ, dest, sendtag); e != nil {
+		return CodeOf(e)
+	}
+	send.launch() // which completes it: the receive is posted only now, since its data goes where the sent data was
+	if !send.null {
+		if e := send.Request.Status().Err; e != nil {
+			return CodeOf(e)
+		}
+	}
+	giveRequest(send)
+	recv.launch()
+	if !recv.advance() {
+		if code = recv.block(pending); code != 0 {
+			return code
+		}
+	}
+	code = recv.finish(0, st)
+	giveRequest(recv)
 	return code
 }
 
@@ -175,11 +212,12 @@ func Sendrecv(comm int64, s [5]int64, r [5]int64, st *Status, pending *int64) (c
 // to be sent.
 type joined struct {
 	recv, send *Request
+	both       *Request // that of this operation, in a blocking call
 	gaveUp     bool
 }
 
-// spareJoined has those of calls that are over.
-var spareJoined = sync.Pool{New: func() any { return new(joined) }}
+// spareJoined has those of blocking calls that are over, with their requests.
+var spareJoined = sync.Pool{New: func() any { return &joined{recv: new(Request), send: new(Request), both: new(Request)} }}
 
 func (j *joined) Advance() bool {
 	if !j.gaveUp && j.send.op == nil && !j.send.null && j.send.Done() && j.send.Request.Status().Err != nil {
@@ -229,12 +267,15 @@ func Isendrecv(comm int64, s [5]int64, r [5]int64) (req int64, code Code) {
 
 // launchJoined starts both, or neither.
 func launchJoined(comm int64, s [5]int64, r [5]int64) (*joined, *errs.Error) {
-	j := spareJoined.Get().(*joined)
-	j.recv, j.send = takeRequest(), takeRequest()
-	if e := j.recv.prepare(KindRecv, comm, r[0], r[1], r[2], int(r[3]), int(r[4])); e != nil {
+	c, e := getUsableComm(comm)
+	if e != nil {
 		return nil, e
 	}
-	if e := j.send.prepare(KindSend, comm, s[0], s[1], s[2], int(s[3]), int(s[4])); e != nil {
+	j := spareJoined.Get().(*joined)
+	if e := j.recv.prepareIn(c, KindRecv, r[0], r[1], r[2], int(r[3]), int(r[4])); e != nil {
+		return nil, e
+	}
+	if e := j.send.prepareIn(c, KindSend, s[0], s[1], s[2], int(s[3]), int(s[4])); e != nil {
 		return nil, e
 	}
 	j.recv.launch()

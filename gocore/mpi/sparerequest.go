@@ -31,9 +31,14 @@ func takeRequest() *Request { return spareRequests.Get().(*Request) }
 
 // giveRequest keeps a request that has completed for the next takeRequest.
 func giveRequest(r *Request) {
+	r.clear()
+	spareRequests.Put(r)
+}
+
+// clear forgets what a request that has completed was about.
+func (r *Request) clear() {
 	r.ch, r.op, r.buf, r.null, r.mode, r.why = nil, nil, p2p.Buf{}, false, 0, engine.Reason{}
 	r.blocking, r.spare = false, false
-	spareRequests.Put(r)
 }
 
 // takeRequestOf returns a request of an operation.

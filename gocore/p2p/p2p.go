@@ -47,6 +47,7 @@ type P2P struct {
 
 	mu     sync.RWMutex
 	queues map[uint32]*queue
+	latest atomic.Pointer[queue] // one of queues, that was asked for last; nil: none
 
 	credits     []credit // by world rank
 	creditLimit int64
@@ -129,6 +130,7 @@ func (c *Channel) Close() {
 	c.p.mu.Lock()
 	if c.p.queues[c.Ctx] == c.q {
 		delete(c.p.queues, c.Ctx)
+		c.p.latest.Store(nil)
 	}
 	c.p.mu.Unlock()
 	c.p.empty(c.q)
@@ -139,6 +141,7 @@ func (p *P2P) Drop(ctx uint32) {
 	p.mu.Lock()
 	q := p.queues[ctx]
 	delete(p.queues, ctx)
+	p.latest.Store(nil)
 	p.mu.Unlock()
 	if q != nil {
 		p.empty(q)
@@ -156,8 +159,12 @@ func (p *P2P) empty(q *queue) {
 }
 
 func (p *P2P) queue(ctx uint32) *queue {
+	if q := p.latest.Load(); q != nil && q.ctx == ctx {
+		return q
+	}
 	p.mu.RLock()
 	q := p.queues[ctx]
+	p.latest.Store(q) // under the lock: who drops the queue comes before, or resets it
 	p.mu.RUnlock()
 	if q != nil {
 		return q

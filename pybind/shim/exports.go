@@ -211,6 +211,14 @@ func gm_iprobe(comm i64, source, tag i64, st *C.gm_status, msg *C.int64_t, found
 	return i32(code)
 }
 
+// gm_sendrecv_replace takes address, count, datatype, destination, tag, source and tag.
+//
+//export gm_sendrecv_replace
+func gm_sendrecv_replace(comm i64, x *C.int64_t, st *C.gm_status, pending *C.int64_t) i32 {
+	a := (*[7]int64)(unsafe.Pointer(x))
+	return i32(mpi.SendrecvReplace(int64(comm), a[0], a[1], a[2], int(a[3]), int(a[4]), int(a[5]), int(a[6]), status(st), long(pending)))
+}
+
 //export gm_mrecv
 func gm_mrecv(msg, addr, count, typ i64, req *C.int64_t) i32 {
 	h, code := mpi.Mrecv(int64(msg), int64(addr), int64(count), int64(typ))

@@ -97,6 +97,9 @@ static PyObject *comm_sendrecv(HOT) {
   return none_or(code);
 }
 
+/* Up to so many bytes Go copies what it can't send at once; the data of longer messages is copied here, before they are sent. */
+enum { SHORT_REPLACED = 4 << 10 };
+
 static PyObject *comm_sendrecv_replace(HOT) {
   static const char *const names[] = {"buf", "dest", "sendtag", "source", "recvtag", "status", NULL};
   PyObject *a[6];
@@ -110,6 +113,15 @@ static PyObject *comm_sendrecv_replace(HOT) {
       parse_spec(a[0], 1, &x.r) < 0)
     FALL_BACK(CALL_SENDRECV_REPLACE);
   Py_ssize_t bytes = x.r.count * x.r.size;
+  if (bytes <= SHORT_REPLACED) {
+    int64_t all[] = {(int64_t)(intptr_t)x.r.view.buf, x.r.count, x.r.type, x.dest, x.send_tag, x.source, x.recv_tag};
+    st = status_in(a[5]);
+    NOTE_COMM(h, x.dest, x.send_tag, bytes);
+    BLOCKING(code, pending, &st, gm_sendrecv_replace(h, all, &st, &pending));
+    if (a[5] && a[5] != Py_None && code != RAISED) ((StatusObject *)a[5])->st = st;
+    release_spec(code, pending, &x.r);
+    return none_or(code);
+  }
   PyObject *copy = PyBytes_FromStringAndSize(NULL, bytes);
   int faulted = copy && program_copy(PyBytes_AS_STRING(copy), x.r.view.buf, bytes);
   x.s = x.r;

@@ -52,3 +52,38 @@ def test_failures_while_waiting_for_all(mpirun):
 def test_datatypes_that_are_not_committed(ranks, call):
     """The call that is given one refuses it, before the operation is started and whoever it is for."""
     ranks(1, program.datatypes_that_are_not_committed, call)
+
+
+CALLS = pytest.mark.parametrize("call", program.keys_of("COMPLETIONS"))
+
+
+@CALLS
+def test_lists_of_requests(ranks, n, call):
+    """All kinds of requests in one list, and what their statuses say."""
+    ranks(n, program.lists_of_requests, call)
+
+
+def test_nothing_to_complete(ranks):
+    """Lists of null and inactive requests, and of none; and what is no list of requests."""
+    ranks(1, program.nothing_to_complete)
+
+
+@CALLS
+@pytest.mark.parametrize("short", [False, True])
+def test_failures_in_lists(ranks, call, short):
+    """The statuses say which request has failed; those that have not stay."""
+    ranks(1, program.failures_in_lists, call, short)
+
+
+def test_requests_twice_in_a_list(ranks):
+    ranks(1, program.requests_twice_in_a_list)
+
+
+@pytest.mark.parametrize("call", ["Waitany", "Waitsome"])
+def test_interrupted_wait_for_any_is_repeated(ranks, call):
+    ranks(2, program.interrupted_wait_for_any_is_repeated, call)
+
+
+@pytest.mark.parametrize("call", ["Waitall", "Waitany", "Waitsome"])
+def test_lists_that_change_meanwhile(ranks, call):
+    ranks(1, program.lists_that_change_meanwhile, call)

@@ -92,6 +92,12 @@ def test_interrupts_and_deaths(mpirun):
     )
 
 
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_given_up(ranks, n):
+    """By Ctrl-C, of one rank."""
+    ranks(n, program.given_up)
+
+
 def test_end_in_the_middle(mpirun):
     """A rank that ends in the middle of collective writes: the others are told, and nothing stays open."""
     mpirun(

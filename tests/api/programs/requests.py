@@ -4,7 +4,7 @@ import threading
 import time
 
 import numpy as np
-from rankside import fails, interrupted, rank, size, world
+from rankside import fails, interrupted, rank, refused, size, world
 
 from gormapy import MPI
 
@@ -228,3 +228,179 @@ def datatypes_that_are_not_committed(call):
         request.Start()
     if isinstance(request, MPI.Request):
         request.Wait()
+
+
+def all_of(call):
+    def complete(requests, statuses):
+        while not getattr(MPI.Request, call)(requests, statuses):
+            pass
+
+    return complete
+
+
+def one_by_one(call):
+    def complete(requests, statuses):
+        for _ in range(len(requests)):
+            status = MPI.Status()
+            made = MPI.UNDEFINED
+            while made == MPI.UNDEFINED:
+                made = getattr(MPI.Request, call)(requests, status)
+                made = made[0] if call == "Testany" else made
+            statuses[made] = status
+
+    return complete
+
+
+def some_at_a_time(call):
+    def complete(requests, statuses):
+        left = len(requests)
+        while left:
+            filled = [MPI.Status() for _ in requests]
+            indices = getattr(MPI.Request, call)(requests, filled)
+            for i, status in zip(indices, filled):
+                statuses[i] = status
+            left -= len(indices)
+
+    return complete
+
+
+# Calls that complete all requests of a list, and set a list of as many statuses.
+COMPLETIONS = {
+    "Waitall": all_of("Waitall"),
+    "Testall": all_of("Testall"),
+    "Waitany": one_by_one("Waitany"),
+    "Testany": one_by_one("Testany"),
+    "Waitsome": some_at_a_time("Waitsome"),
+    "Testsome": some_at_a_time("Testsome"),
+}
+
+
+def lists_of_requests(call):
+    """Sends that are complete at once and those that are not, receives, persistent requests and null ones."""
+    complete = COMPLETIONS[call]
+    right, left = (rank + 1) % size, (rank - 1) % size
+    long = np.full(300_000, float(rank))
+    into = [np.full(2, -1.0), np.full(300_000, -1.0), np.full(1, -1.0), np.full(1, -1.0)]
+    prepared = [world.Send_init(np.full(1, float(rank)), right, 3), world.Recv_init(into[3], left, 3)]
+    for _ in range(20):
+        for array in into:
+            array[:] = -1
+        for request in prepared:
+            request.Start()
+        requests = [
+            world.Isend(long[:2], right, 0),
+            world.Irecv(into[1], left, 1),
+            prepared[1],
+            world.Irecv(into[0], left, 0),
+            world.Isend(long, right, 1),
+            prepared[0],
+            world.Irecv(into[2][:1], left, 2),
+            world.Issend(long[:1], right, 2),
+            world.Isend(long[:1], MPI.PROC_NULL),
+        ]
+        statuses = [MPI.Status() for _ in requests]
+        complete(requests, statuses)
+        assert all((array == left).all() for array in into), [array[:2] for array in into]
+        assert [bool(request) for request in requests] == [request in prepared for request in requests]
+        received = {1: 300_000, 2: 1, 3: 2, 6: 1}
+        assert [statuses[i].Get_count(MPI.DOUBLE) for i in received] == list(received.values())
+        assert [statuses[i].tag for i in received] == [1, 3, 0, 2]
+        assert {statuses[i].source for i in received} == {left}
+        assert statuses[0].source == MPI.ANY_SOURCE and statuses[8].source in (MPI.PROC_NULL, MPI.ANY_SOURCE)
+    for request in prepared:
+        request.Free()
+
+
+def nothing_to_complete():
+    Request, undefined = MPI.Request, MPI.UNDEFINED
+    inactive = world.Send_init(np.zeros(1), rank)
+    for requests in ([], (), [MPI.REQUEST_NULL], [Request(), inactive], [inactive]):
+        status, statuses = MPI.Status(), [MPI.Status() for _ in requests]
+        for one in (status, *statuses):
+            one.Set_source(7), one.Set_tag(7), one.Set_error(7)
+        assert Request.Waitall(requests, statuses) and Request.Testall(requests, statuses)
+        assert Request.Waitany(requests, status) == undefined
+        assert Request.Testany(requests, status) == (undefined, True)
+        for one in (status, *statuses):
+            assert (one.source, one.tag, one.error) == (MPI.ANY_SOURCE, MPI.ANY_TAG, MPI.SUCCESS)
+        assert Request.Waitsome(requests, statuses) is None and Request.Testsome(requests, statuses) is None
+    inactive.Free()
+    for call in COMPLETIONS:
+        for wrong in (None, 3, [None], [inactive, None], [3], MPI.REQUEST_NULL):
+            refused(TypeError, lambda: getattr(Request, call)(wrong))  # noqa: B023
+
+
+def failures_in_lists(call, short):
+    """One of two receives is too short for its message. short: the list of statuses is, too."""
+    into = np.zeros(3), np.full(2, -5.0)
+    requests = [world.Irecv(into[0], rank, 1), world.Irecv(into[1][:1], rank, 2)]
+    open_one = world.Irecv(np.zeros(1), rank, 3)
+    world.Send(np.ones(2), rank, 1)
+    world.Send(np.ones(2), rank, 2)
+    statuses = [] if short else [MPI.Status() for _ in range(3)]
+    Request = MPI.Request
+    if call in ("Waitall", "Testall"):
+        with fails(MPI.ERR_TRUNCATE):
+            getattr(Request, call)(requests, statuses)
+        assert [s.error for s in statuses[:2]] == [MPI.SUCCESS, MPI.ERR_TRUNCATE]
+        assert [s.Get_count(MPI.DOUBLE) for s in statuses[:1]] == [2] and not any(requests)
+    else:
+        listed = [open_one, requests[1]] if call in ("Waitany", "Testany") else [open_one, *requests]
+        with fails(MPI.ERR_TRUNCATE):
+            getattr(Request, call)(listed, statuses if call.endswith("some") else MPI.Status())
+        if call.endswith("some"):
+            assert statuses[0].error == MPI.ERR_TRUNCATE
+        assert open_one and requests[0] and not requests[1]
+        requests[0].Wait()
+    assert into[0].tolist() == [1, 1, 0] and into[1].tolist()[1] == -5
+    assert not Request.Testall([open_one, MPI.REQUEST_NULL])
+    open_one.Cancel()
+    open_one.Wait()
+
+
+def requests_twice_in_a_list():
+    """Who completes a request in one place of a list has completed it in the other."""
+    for call in ("Waitall", "Testall", "Waitsome"):
+        into = np.zeros(1)
+        request = world.Irecv(into, rank)
+        world.Send(np.ones(1), rank)
+        getattr(MPI.Request, call)([request, request])
+        assert into[0] == 1 and not request
+
+
+def interrupted_wait_for_any_is_repeated(call):
+    into = np.zeros(2)
+    if rank == 0:
+        requests = [world.Irecv(into[k : k + 1], 1, k) for k in range(2)]
+        with interrupted():
+            getattr(MPI.Request, call)(requests)
+        assert all(requests)
+        world.Barrier()
+        assert getattr(MPI.Request, call)(requests) in (1, [1])
+        assert into.tolist() == [0, 5] and requests[0] and not requests[1]
+        requests[0].Cancel()
+        requests[0].Wait()
+    else:
+        world.Barrier()
+        world.Send(np.full(1, 5.0), 0, 1)
+
+
+def lists_that_change_meanwhile(call):
+    """Another thread empties a list while a call waits for its requests: it waits for those that were in it."""
+    for _ in range(20):
+        into = np.zeros(2)
+        requests = [world.Irecv(into[k : k + 1], rank, k) for k in range(2)]
+        before, statuses = list(requests), [MPI.Status(), MPI.Status()]
+
+        def change():
+            requests.clear()  # noqa: B023
+            statuses.clear()  # noqa: B023
+            for k in range(2):
+                world.Send(np.ones(1), rank, k)
+
+        thread = threading.Timer(0.005, change)
+        thread.start()
+        getattr(MPI.Request, call)(requests, MPI.Status() if call == "Waitany" else statuses)
+        thread.join()
+        MPI.Request.Waitall(before)
+        assert into.tolist() == [1, 1]

@@ -274,6 +274,27 @@ def interrupts_and_deaths():
         f.Close()
 
 
+def given_up():
+    """A rank gives up a collective access: the others, who come later, are told, and the next one is whole."""
+    f = MPI.File.Open(world, "a", RW)
+    b, into = np.full(10, rank, "u1"), np.zeros(10 * size, "u1")
+    for call in (f.Write_at_all, f.Read_at_all):
+        if rank == 0:
+            with interrupted():
+                call(10 * rank, b)
+            world.Barrier()
+        else:
+            world.Barrier()
+            with fails(MPI.ERR_OTHER, "given it up"):
+                call(10 * rank, b)
+        b[:] = rank
+        f.Write_at_all(10 * rank, b)
+        f.Read_at_all(0, into)
+        assert into.tolist() == [r for r in range(size) for _ in range(10)]
+    f.Iwrite_at_all(10 * rank, b).Wait()
+    f.Close()
+
+
 def end_in_the_middle():
     f = MPI.File.Open(world, "a", RW)
     f.Set_view(8 * rank, MPI.LONG, MPI.LONG.Create_vector(200000, 1, size).Commit())
