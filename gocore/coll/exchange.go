@@ -8,3 +8,10 @@ import "gormapy/gocore/p2p"
 func (c *Comm) Exchange(name string, mine, all p2p.Buf) *BoardOp {
 	return c.BoardOp(&Args{Call: Call{Kind: KindComm, Bytes: mine.Bytes(), Objects: name}, Send: mine, Recv: all})
 }
+
+// SkipExchange gives up the next step, which is one by Exchange, if that is on the board.
+func (c *Comm) SkipExchange() {
+	if c.board != nil {
+		c.Skip()
+	}
+}

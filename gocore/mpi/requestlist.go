@@ -142,14 +142,15 @@ func testOne(h int64, st *Status) (done bool, code Code) {
 	return testFor(h, st)
 }
 
+// activeRequest is a request of a list that is neither null nor inactive.
 type activeRequest struct {
-	i int
+	i int // its index
 	r *Request
 
 	complete bool
 	why      error // why it can't complete
 	code     Code  // of one that has completed
-	give     bool
+	give     bool  // it is finished, and for spareRequests
 }
 
 // finishOver finishes a request that is over.

@@ -9,7 +9,7 @@ import (
 	"gormapy/gocore/p2p"
 )
 
-// spareRequests are requests of messages and collectives that have completed, for the next ones: what Go's collector has not yet collected would
+// spareRequests are requests of messages, collectives and accesses to files that have completed, for the next ones: what Go's collector has not yet collected would
 // lie in so much memory that no cache holds it.
 //
 // # Protocol
@@ -19,7 +19,7 @@ import (
 //
 //   - known: a thread has got it from the table, other than for a wait. That is noted under the table's lock. Such a request is
 //     never used again.
-//   - waiters: threads that are in Wait, WaitEach, Await or Test, and so may have got any request from the table. One that has taken a
+//   - waiters: threads that are in a call that completes requests, one or several, and so may have got any request from the table. One that has taken a
 //     request out of the table, and then finds itself the only one, is the only one that has it, and no other one can get it. It notes
 //     that in spare, which another thread neither reads nor writes then: one that also finishes the request takes nothing.
 var (

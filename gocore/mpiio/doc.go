@@ -26,6 +26,11 @@
 // different calls are noticed. A collective that accesses the file ends with an exchange
 // of the outcomes: all ranks fail or none.
 //
+// Ranks that share memory exchange by the board of the file's communicator (coll.Comm.Exchange), others by messages. Only
+// collectives on the file use that communicator, one after the other, so that one of a nonblocking call on its board delays
+// nothing else. A rank that gives up an exchange on the board, or the access before the last one, tells the others, who end
+// the call with an error, and the next call on the file is whole again.
+//
 // Open: rank 0 opens first, and only it may create the file. If it fails, no other rank
 // tries. If any other fails, all close, and a file that was created is removed. Close
 // closes the descriptor when the last operation on it has ended. If the program drops

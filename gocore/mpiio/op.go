@@ -54,6 +54,7 @@ type Op struct {
 	all       []record
 	few       [4]record // the memory of all, of few ranks
 	exchanged func(o *Op, all []record) state
+	owes      bool        // the others wait for this rank in the exchange at the end, and in none before that
 	own       *errs.Error // this rank's error, which the exchange is about
 	begun     func(o *Op, all []record) state
 	concluded state
@@ -169,12 +170,21 @@ func (o *Op) finish(err *errs.Error) {
 	if o.err == nil {
 		o.err = err
 	}
+	o.skip()
 	o.done = true
 	o.next, o.work, o.wait, o.keep = nil, nil, nil, nil
 	if end := o.end; end != nil && !o.busy {
 		o.end = nil
 		end()
 	}
+}
+
+// skip gives up the exchange that this rank owes the others, in which they learn that.
+func (o *Op) skip() {
+	if o.owes && o.dropped() == nil {
+		o.f.Comm.SkipExchange()
+	}
+	o.owes = false
 }
 
 // fail ends the operation with err.
@@ -210,6 +220,7 @@ func (o *Op) Abandon() {
 		o.wait.Abandon()
 	}
 	if o.busy {
+		o.skip()
 		o.done = true // run ends it
 		return
 	}
@@ -355,7 +366,7 @@ func (o *Op) conclude(e *errs.Error, then state) state {
 	if e != nil {
 		mine.Class = int32(e.Class)
 	}
-	o.own, o.concluded = e, then
+	o.own, o.concluded, o.owes = e, then, false
 	return o.exchange(mine, (*Op).together)
 }
 

@@ -73,6 +73,7 @@ func (a *access) split(o *Op, all []record) state {
 	case d == nil && !o.background && a.short():
 		return a.conclude(o, a.moveShort())
 	case d == nil:
+		o.owes = true
 		return a.locked(o, func(o *Op) state {
 			done := int64(0)
 			o.work = a.transfer(&done)

@@ -223,7 +223,7 @@ func (c *Channel) Send(r *Request, mode Mode, b Buf, dest, tag int) {
 func (c *Channel) send(r *Request, mode Mode, b Buf, dest, tag int, l Label) {
 	n := b.Bytes()
 	to := c.World[dest]
-	*r = Request{q: c.q, src: dest, tag: tag, gen: c.p.gen.Load(), buf: b}
+	*r = Request{q: c.q, src: dest, tag: tag, gen: c.p.gen.Load(), buf: b, room: r.room}
 	r.world.Store(int32(to))
 	h := &r.head
 	*h = fabric.Header{Kind: fabric.KindEager, Gen: r.gen, Ctx: c.Ctx, Src: int32(c.Rank), Tag: int32(tag), Aux: l.Word, Len: uint64(n), B: l.Size}
@@ -293,7 +293,7 @@ func (p *P2P) share(to int, caps fabric.Caps, data []byte) uint64 {
 // sendEager sends the n bytes of a short message in one packet with its header.
 func (c *Channel) sendEager(r *Request, mode Mode, n int) {
 	to, h := r.Peer(), &r.head
-	data, err := c.flatten(r, n)
+	data, err := c.flattenShort(r, n)
 	if err != nil {
 		r.refund()
 		r.fail(r.refusal(err))
@@ -346,6 +346,19 @@ func (c *Channel) flatten(r *Request, n int) ([]byte, error) {
 	return r.flat, err
 }
 
+// flattenShort is flatten for a message that is sent in one packet. The copy is in memory that the request keeps: nobody reads it any
+// more once the request has completed.
+func (c *Channel) flattenShort(r *Request, n int) ([]byte, error) {
+	if n == 0 || n > EagerLimit || r.buf.dense() {
+		return c.flatten(r, n)
+	}
+	if cap(r.room) < n {
+		r.room = make([]byte, n)
+	}
+	r.flat = r.room[:n]
+	return r.flat, sys.Touch(func() { r.buf.Type.Pack(r.flat, r.buf.Addr, r.buf.Count) })
+}
+
 // pack copies the n bytes of the buffer to flat.
 func (r *Request) pack(n int) error {
 	return sys.Touch(func() {
@@ -383,7 +396,7 @@ func (c *Channel) Matched(r *Request) *Matched {
 }
 
 func (c *Channel) receive(r *Request, b Buf, source, tag int, whole bool) {
-	*r = Request{recv: true, whole: whole, q: c.q, src: source, tag: tag, gen: c.p.gen.Load(), buf: b}
+	*r = Request{recv: true, whole: whole, q: c.q, src: source, tag: tag, gen: c.p.gen.Load(), buf: b, room: r.room}
 	r.world.Store(-1)
 	r.status = Status{Source: source, Tag: tag}
 	if source >= 0 {

@@ -65,6 +65,7 @@ type Request struct {
 	buf    Buf
 	token  uint64
 	flat   []byte         // packed data of a send, or of a rendezvous receive before unpacking
+	room   []byte         // memory for flat of a short send, which the request keeps for the next one
 	got    int            // bytes received in pieces
 	failed error          // why a piece could not be stored
 	total  int            // bytes to receive by rendezvous

@@ -82,30 +82,27 @@ static PyObject *comm_isend_object(HOT) {
 static PyObject *comm_irecv_object(HOT) {
   static const char *const names[] = {"buf", "source", "tag", NULL};
   PyObject *a[3];
-  spec s;
   int64_t source = GM_ANY_SOURCE, tag = GM_ANY_TAG, req = 0, least;
   int code;
   if (!shape_of((CommObject *)self) || !request_class || match_args(names, 0, args, n, kwnames, a) < 0 ||
       !receives(a[0], a[1], NULL, &source) || parse_small_int(a[2], &tag) < 0 || (least = least_room()) < 0)
     FALL_BACK(CALL_IRECV_OBJECT);
   PyObject *room = new_room(least);
-  if (!room || PyObject_GetBuffer(room, &s.view, PyBUF_WRITABLE) < 0) {
-    Py_XDECREF(room);
-    return NULL;
-  }
-  int64_t h = ((CommObject *)self)->h;
-  NOTE_COMM(h, source, tag, s.view.len);
+  if (!room) return NULL;
+  int64_t h = ((CommObject *)self)->h, size, at = (int64_t)(intptr_t)room_memory(room, &size);
+  NOTE_COMM(h, source, tag, size);
   /* without the GIL: a long message that is here already is copied at once */
-  WITHOUT_GIL(code = gm_p2p(GM_RECV, h, (int64_t)(intptr_t)s.view.buf, s.view.len, object_type, source, tag, &req));
-  PyObject *request = code ? NULL : new_request(req, &s);
-  if (request) {
-    ((RequestObject *)request)->arriving = room;
-    return request;
+  WITHOUT_GIL(code = gm_p2p(GM_RECV, h, at, size, object_type, source, tag, &req));
+  if (code) {
+    Py_DECREF(room);
+    return raise_code(code);
   }
-  Py_DECREF(room);
-  if (!code) return NULL;
-  PyBuffer_Release(&s.view);
-  return raise_code(code);
+  PyObject *request = new_request(req, NULL);
+  if (!request) return NULL; /* out of memory; the room stays */
+  ((RequestObject *)request)->arriving = room;
+  Py_INCREF(room);
+  ((RequestObject *)request)->buf = room;
+  return request;
 }
 
 static PyObject *comm_sendrecv_object(HOT) {

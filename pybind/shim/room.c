@@ -48,6 +48,11 @@ PyObject *room_holds(PyObject *room, int64_t bytes) {
   return PyMemoryView_FromObject(room);
 }
 
+char *room_memory(PyObject *room, int64_t *size) {
+  *size = ((RoomObject *)room)->size;
+  return ((RoomObject *)room)->at;
+}
+
 static void room_dealloc(PyObject *self) {
   RoomObject *room = (RoomObject *)self;
   if (room->at && room->size == ROOM && room->used <= SHORT && spares < MOST_SPARE)

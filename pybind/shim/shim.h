@@ -111,6 +111,7 @@ extern PyTypeObject *RoomType;
 extern PyType_Spec room_spec;
 PyObject *new_room(int64_t size);
 PyObject *room_holds(PyObject *room, int64_t bytes);
+char *room_memory(PyObject *room, int64_t *size); /* all of it */
 PyObject *raw_room(PyObject *self, PyObject *bytes);
 
 /* errors.c: processes that MPI can't be used in, errors, and calls that a signal interrupts. */

@@ -2,6 +2,8 @@
 
 import gc
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -274,6 +276,15 @@ def interrupts_and_deaths():
         f.Close()
 
 
+# Holds a lock on the first ten bytes of the file a.
+HOLDER = """
+import fcntl, os, sys
+fcntl.lockf(os.open("a", os.O_RDWR), fcntl.LOCK_EX, 10)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
 def given_up():
     """A rank gives up a collective access: the others, who come later, are told, and the next one is whole."""
     f = MPI.File.Open(world, "a", RW)
@@ -292,6 +303,21 @@ def given_up():
         f.Read_at_all(0, into)
         assert into.tolist() == [r for r in range(size) for _ in range(10)]
     f.Iwrite_at_all(10 * rank, b).Wait()
+    f.Set_atomicity(True)
+    if rank == 0:
+        holder = subprocess.Popen([sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert holder.stdout.readline() == b"held\n"
+        world.Barrier()
+        with interrupted():  # between the exchanges
+            f.Write_at_all(10 * rank, b)
+        holder.stdin.close()
+        holder.stdout.close()
+        holder.wait()
+    else:
+        world.Barrier()
+        with fails(MPI.ERR_OTHER, "given it up"):
+            f.Write_at_all(10 * rank, b)
+    f.Write_at_all(10 * rank, b)
     f.Close()
 
 
