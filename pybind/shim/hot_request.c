@@ -75,7 +75,8 @@ static PyObject *request_wait(HOT) {
   static const char *const names[] = {"status", NULL};
   PyObject *a[1];
   gm_status own, *st;
-  if (gm_forked || !is_plain_request(self) || match_args(names, 0, args, n, kwnames, a) < 0 || status_of(a[0], &st, &own) < 0)
+  if (gm_forked || !is_plain_request(self) || match_args(names, 0, args, n, kwnames, a) < 0 ||
+      status_of(a[0], &st, &own) < 0)
     FALL_BACK(CALL_WAIT);
   int code = wait_for((RequestObject *)self, st);
   if (code == 0) Py_RETURN_TRUE;
@@ -106,7 +107,8 @@ static PyObject *request_wait_object(HOT) {
   static const char *const names[] = {"status", NULL};
   PyObject *a[1];
   gm_status own, *st;
-  if (gm_forked || !is_plain_request(self) || match_args(names, 0, args, n, kwnames, a) < 0 || status_of(a[0], &st, &own) < 0)
+  if (gm_forked || !is_plain_request(self) || match_args(names, 0, args, n, kwnames, a) < 0 ||
+      status_of(a[0], &st, &own) < 0)
     FALL_BACK(CALL_WAIT_OBJECT);
   int code = wait_for((RequestObject *)self, st);
   if (code) return none_or(code);
@@ -118,7 +120,8 @@ static PyObject *request_test(HOT) {
   PyObject *a[1];
   gm_status own, *st;
   int done = 0;
-  if (gm_forked || !is_plain_request(self) || match_args(names, 0, args, n, kwnames, a) < 0 || status_of(a[0], &st, &own) < 0)
+  if (gm_forked || !is_plain_request(self) || match_args(names, 0, args, n, kwnames, a) < 0 ||
+      status_of(a[0], &st, &own) < 0)
     FALL_BACK(CALL_TEST);
   RequestObject *r = (RequestObject *)self;
   int64_t h = r->h;
@@ -146,7 +149,8 @@ static PyObject *request_start(HOT) {
 static PyObject *request_startall(HOT) {
   static const char *const names[] = {"requests", NULL};
   PyObject *a[1], *list;
-  if (gm_forked || match_args(names, 1, args, n, kwnames, a) < 0 || !(list = plain_requests(a[0]))) FALL_BACK(CALL_STARTALL);
+  if (gm_forked || match_args(names, 1, args, n, kwnames, a) < 0 || !(list = plain_requests(a[0])))
+    FALL_BACK(CALL_STARTALL);
   int code = 0;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(list) && !code; i++)
     code = start((RequestObject *)PyTuple_GET_ITEM(list, i));

@@ -152,7 +152,8 @@ static int first_is_sent(const requests *q) {
 }
 
 /* Matches the arguments of Waitany and Testany, as take does. */
-static int take_any(requests *q, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, gm_status *own, gm_status **st) {
+static int take_any(requests *q, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, gm_status *own,
+                    gm_status **st) {
   static const char *const names[] = {"requests", "status", NULL};
   PyObject *a[2];
   if (gm_forked || match_args(names, 1, args, n, kwnames, a) < 0) return -1;

@@ -460,8 +460,9 @@ PyObject *set_fallback(PyObject *self, PyObject *args);
 #define HOT_CLASS_METHOD(name, f, signature) \
   {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS | METH_CLASS, name signature SIGNATURE_END}
 extern PyMethodDef win_methods[], comm_methods[], comm_coll_methods[], comm_object_methods[], request_methods[],
-    request_list_methods[],    comm_making_methods[], datatype_methods[], comm_message_methods[], message_methods[], win_epoch_methods[],
-    file_methods[], group_methods[], comm_group_methods[], comm_query_methods[], datatype_query_methods[],
-    status_query_methods[], datatype_pack_methods[], comm_collv_methods[], intracomm_methods[];
+    request_list_methods[], comm_making_methods[], datatype_methods[], comm_message_methods[], message_methods[],
+    win_epoch_methods[], file_methods[], group_methods[], comm_group_methods[], comm_query_methods[],
+    datatype_query_methods[], status_query_methods[], datatype_pack_methods[], comm_collv_methods[],
+    intracomm_methods[];
 
 #endif
