@@ -2,6 +2,7 @@
    usual arguments are read here, and the Python method of the same name gets the others, and all calls of
    intercommunicators. */
 #include "object.h"
+#include "userop.h"
 #include "_cgo_export.h"
 
 /* Returns the request of a nonblocking collective, which keeps the buffers of its sides (NULL: there is none), or the
@@ -91,27 +92,38 @@ static void drop_side(side *x) {
   if (x->held) PyBuffer_Release(&x->s.view);
 }
 
-/* A call in a communicator of one group whose sides have been chosen; op is 0 where nothing is reduced, starts
-   is set of a nonblocking one. */
+/* A call in a communicator of one group whose sides have been chosen; op is 0 where nothing is reduced, and -1 for an
+   operation of the program. starts is set of a nonblocking one. */
 typedef struct {
   int which, kind, send, recv, send_in_place, recv_in_place, rooted, starts;
   int64_t op, root;
   int64_t items; /* of each part, and one more; 0: they tell */
+  PyObject *own_op; /* the program's */
 } collective;
+
+/* Takes the operation; returns -1 for one that is for Python. */
+static int read_op(PyObject *op, collective *c) {
+  if ((c->op = op_number(op)) >= 0) return 0;
+  c->own_op = op;
+  return !c->starts && is_own_op(op) ? 0 : -1;
+}
 
 static PyObject *run_collective(HOT, const collective *c, PyObject *sendbuf, PyObject *recvbuf, int64_t size) {
   side s, r;
   int64_t pending = 0, req = 0, h = ((CommObject *)self)->h;
-  int code, reduces = c->op > 0, fits;
+  int code, reduces = c->op != 0, fits;
+  own_reduction own = {c->kind, h, c->root, 0, ((CommObject *)self)->shape, NULL, NULL};
   gm_status st;
   s.held = r.held = 0;
   fits = read_side(sendbuf, c->send_in_place ? NO_SIDE : c->send, size, 0, &s) == 0 &&
          read_side(recvbuf, c->recv_in_place ? NO_SIDE : c->recv, size, 1, &r) == 0;
   if (fits && reduces) {
     if (s.held && r.held &&
-        (c->starts || c->kind != GM_ALLREDUCE)) /* Python says what does not match; of Allreduce the core does */
+        (c->starts || c->kind != GM_ALLREDUCE || c->own_op)) /* Python says what does not match; of Allreduce the core does */
       fits = s.type == r.type && s.count == r.count;
     if (c->items && (s.held ? s.count : r.count) != c->items - 1) fits = 0;
+    own.count = s.held ? s.count : r.count;
+    if (fits && c->own_op) fits = find_function(&own, c->own_op, s.held ? &s.s : &r.s) == 0;
     if (c->kind == GM_REDUCE_SCATTER_BLOCK) s.count *= size;
   }
   if (!fits) {
@@ -123,6 +135,7 @@ static PyObject *run_collective(HOT, const collective *c, PyObject *sendbuf, PyO
   int64_t bytes = s.count ? s.count * s.s.size : r.held ? r.count * r.s.size : 0;
   if (c->kind == GM_REDUCE_SCATTER_BLOCK && c->send_in_place) bytes *= size; /* those of all parts */
   NOTE_COMM(h, c->rooted ? c->root : TRACE_NO_PEER, -1, bytes);
+  if (c->own_op) return reduce_by_function(&own, s.held ? &s.s : NULL, r.held ? &r.s : NULL);
   if (c->starts) {
     STARTING(code, bytes * size,
              gm_coll(c->kind, h, s.addr, s.count, s.type, r.addr, r.count, r.type, c->op, c->root, &req));
@@ -194,7 +207,7 @@ static PyObject *reduce(HOT, int which, int starts) {
   PyObject *a[4];
   collective c = {.which = which, .kind = GM_REDUCE, .starts = starts, .rooted = 1, .send = ONE_PART};
   const gm_comm_shape *shape = one_group((CommObject *)self);
-  if (!shape || !request_class || match_args(names, 2, args, n, kwnames, a) < 0 || (c.op = op_number(a[2])) < 0 ||
+  if (!shape || !request_class || match_args(names, 2, args, n, kwnames, a) < 0 || read_op(a[2], &c) < 0 ||
       parse_small_int(a[3], &c.root) < 0)
     FALL_BACK(which);
   if (c.root == shape->rank) c.recv = ONE_PART, c.send_in_place = a[0] == in_place;
@@ -209,7 +222,7 @@ static PyObject *reduce_to_all(HOT, int which, int starts, int kind, int send) {
   PyObject *a[3];
   collective c = {.which = which, .kind = kind, .starts = starts, .send = send, .recv = ONE_PART};
   const gm_comm_shape *shape = one_group((CommObject *)self);
-  if (!shape || !request_class || match_args(names, 2, args, n, kwnames, a) < 0 || (c.op = op_number(a[2])) < 0)
+  if (!shape || !request_class || match_args(names, 2, args, n, kwnames, a) < 0 || read_op(a[2], &c) < 0)
     FALL_BACK(which);
   if ((c.send_in_place = a[0] == in_place)) c.recv = send;
   return run_collective(self, args, n, kwnames, &c, a[0], a[1], shape->size);

@@ -39,14 +39,6 @@ static PyType_Slot memory_slots[] = {{Py_tp_members, memory_members},
                                      {0}};
 PyType_Spec memory_spec = {"gormapy._fast.Memory", sizeof(MemoryObject), 0, Py_TPFLAGS_DEFAULT, memory_slots};
 
-/* Base of gormapy.MPI.buffer: an address, a length, and who owns the memory. device: it is a device's. */
-typedef struct {
-  PyObject_HEAD
-  int64_t addr, bytes;
-  int readonly, device;
-  PyObject *owner;
-} BufferObject;
-
 static int buffer_fill(BufferObject *self, Py_buffer *view, int flags) {
   /* The view holds the owner, not this object: release() may come before the
      view's end. It is wrapped, so that releasing the view does not call the

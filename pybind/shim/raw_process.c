@@ -1,6 +1,7 @@
 /* The raw calls about this process as a rank: what Python tells the extension when MPI is imported, the
    end, the collective reset. */
 #include "raw.h"
+#include "userop.h"
 #include "_cgo_export.h"
 
 PyObject *request_class, *prequest_class, *in_place;
@@ -68,6 +69,7 @@ PyMethodDef raw_process_methods[] = {{"setup", setup, METH_VARARGS, NULL},
                                      {"set_format", set_format, METH_VARARGS, NULL},
                                      {"set_fallback", set_fallback, METH_VARARGS, NULL},
                                      {"set_op", set_op, METH_VARARGS, NULL},
+                                     {"set_functions", set_functions, METH_VARARGS, NULL},
                                      {"set_registries", set_registries, METH_VARARGS, NULL},
                                      {"finalize", raw_finalize, METH_NOARGS, NULL},
                                      {"reset", raw_reset, METH_NOARGS, NULL},

@@ -70,6 +70,14 @@ typedef struct {
   Py_buffer view;
 } HolderObject;
 
+/* Base of gormapy.MPI.buffer: an address, a length, and who owns the memory. device: it is a device's. */
+typedef struct {
+  PyObject_HEAD
+  int64_t addr, bytes;
+  int readonly, device;
+  PyObject *owner;
+} BufferObject;
+
 /* What a call has started and nobody owns yet. Python may raise KeyboardInterrupt
    between any two calls: then this object goes. A receive is withdrawn, anything else
    goes on, and the memory stays until that is over. */

@@ -118,6 +118,8 @@ for _object in list(globals().values()):
 def _connect_extension():
     """Complete the docstrings, and pass the extension the functions and types that it needs."""
     from . import bsend, comm, commlock, docstrings, errhandler, hot, naming
+    from .datatype import _by_handle
+    from .op import _functions
 
     docstrings.install(globals())
     _fast.setup(Exception, Request, Prequest, IN_PLACE, Datatype, Intracomm, Message, Group)
@@ -131,6 +133,7 @@ def _connect_extension():
         commlock._tables,
         commlock._contexts,
     )
+    _fast.set_functions(Op, _functions, _by_handle, buffer)
     hot.install(globals())
     for code, datatype in _typedict.items():
         if len(code) == 1:

@@ -205,9 +205,10 @@ def reduce_scatter_block(how, comm, sendbuf, recvbuf, op):
         recv = message(recvbuf, False, 0, 0)
         send = message(sendbuf, True, 0, size)
         reduction(send, recv)
-        send = (send[0], send[1] * size, send[2], send[3])
     if is_user_defined(op):
-        return userop.reduce_scatter(how, comm, send, recv, [recv[1]] * size, op)
+        return userop.reduce_scatter_block(how, comm, send, recv, op)
+    if send is not IN_PLACE:
+        send = (send[0], send[1] * size, send[2], send[3])
     return _start(how, fast.REDUCE_SCATTER_BLOCK, comm, send, recv, op._h, 0)
 
 

@@ -165,8 +165,18 @@ def exscan(how, comm, send, recv, op):
     return _gathered(how, fast.ALLGATHER, comm, send, recv, op, 0, range(comm.rank))
 
 
+def reduce_scatter_block(how, comm, send, recv, op):
+    """Reduce blocks of the same size and give each rank one."""
+    if comm._two_groups:
+        return reduce_scatter(how, comm, send, recv, [recv[1]] * comm.size, op)
+    return _gathered(how, fast.ALLTOALL, comm, send, recv, op, 0, range(comm.size))
+
+
 def _gathered(how, kind, comm, send, recv, op, root, ranks, block=None):
-    """Gather the operands of all ranks and fold those of `ranks`; store a block (first, count) or all of the result."""
+    """Gather the operands of all ranks and fold those of `ranks`; store a block (first, count) or all of the result.
+
+    The extension does the same for usual arguments (pybind/shim/userop.c), by the same collectives.
+    """
     if comm._two_groups and send[0] == fast.IN_PLACE:
         raise error(constants.ERR_BUFFER, NO_IN_PLACE)
     receives = send[0] == fast.IN_PLACE or (comm._two_groups and comm._is_root(root) and kind == fast.GATHER)
@@ -175,7 +185,7 @@ def _gathered(how, kind, comm, send, recv, op, root, ranks, block=None):
     kept, nbytes = Kept(datatype), count * datatype._size
     if comm._two_groups:
         return _gathered_across(how, kind, comm, (address, count, kept, holder), recv, apply, root, ranks, block)
-    parts = comm._peers if ranks or kind == fast.ALLGATHER else 0
+    parts = comm._peers if ranks or kind != fast.GATHER else 0
     room, hold_room = memory(nbytes * parts)
     rows = [room + rank * nbytes for rank in ranks]
 
