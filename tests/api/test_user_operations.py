@@ -39,3 +39,31 @@ def test_derived_types(ranks):
         3,
         program.derived_types,
     )
+
+
+def test_ways_of_one_call_mix(ranks, n):
+    ranks(
+        n,
+        program.ways_of_one_call_mix,
+    )
+
+
+def test_what_a_function_gets_and_does(ranks):
+    ranks(
+        3,
+        program.what_a_function_gets_and_does,
+    )
+
+
+def test_different_amounts_are_told(mpirun):
+    mpirun(
+        3,
+        program.different_amounts_are_told,
+    )
+
+
+def test_threads_reduce_at_once(ranks):
+    ranks(
+        2,
+        program.threads_reduce_at_once,
+    )

@@ -163,3 +163,137 @@ def derived_types():
     request.Wait()
     assert (into[:, ::2] == 3 * np.arange(24.0).reshape(4, 6)[:, ::2] + 3).all()
     assert (into[:, 1::2] == 0).all()
+
+
+# The result of each call for operands that are intervals of ranks, and the arguments after the operands.
+BLOCKING = {
+    "Allreduce": (lambda: (0, size - 1), ()),
+    "Reduce": (lambda: (0, size - 1) if rank == 0 else None, ()),
+    "Scan": (lambda: (0, rank), ()),
+    "Exscan": (lambda: (0, rank - 1) if rank else None, ()),
+    "Reduce_scatter_block": (lambda: (0, size - 1), ()),
+}
+
+
+def join(a, b, datatype):
+    """Combine two intervals that follow each other."""
+    (first, last), (begin, end) = a.cast("q"), b.cast("q")
+    assert last + 1 == begin
+    b.cast("q")[:] = memoryview(bytearray(np.array([first, end]).tobytes())).cast("q")
+
+
+def ways_of_one_call_mix():
+    """The ranks of a call may give arguments that the extension reads, and others: a derived type, or a subclass of list."""
+
+    class Other(list):
+        pass
+
+    pair = MPI.LONG.Create_contiguous(2).Commit()
+    op = MPI.Op.Create(join)
+    for name, (expected, rest) in BLOCKING.items():
+        parts = size if name == "Reduce_scatter_block" else 1
+        for turn in range(2 * size):
+            mine, into = np.array([rank, rank] * parts), np.full(2, -1)
+            if (turn + rank) % 3 == 0:
+                args = [mine, pair], [into, pair]
+            elif (turn + rank) % 3 == 1:
+                args = Other([mine, MPI.LONG]), Other([into, MPI.LONG])
+            else:
+                args = mine, [into, MPI.LONG]
+            getattr(world, name)(*args, op, *rest)
+            assert tuple(into) == (expected() or (-1, -1)), (name, turn, into)
+            into = mine.copy()
+            if name != "Reduce" or rank == 0:
+                getattr(world, name)(MPI.IN_PLACE, [into, pair] if (turn + rank) % 2 else into, op, *rest)
+            else:
+                getattr(world, name)(mine, None, op, *rest)
+            assert tuple(into[:2]) == (expected() or (rank, rank)), (name, turn, into)
+    pair.Free()
+    op.Free()
+
+
+def what_a_function_gets_and_does():
+    """It gets writable bytes and the datatype; it may keep them, call MPI, free the operation and the communicator."""
+    kept = []
+
+    def add(a, b, datatype):
+        assert type(a) is MPI.buffer and type(b) is MPI.buffer and datatype == MPI.DOUBLE
+        assert len(a) == len(b) == 8 * count and not a.readonly and not b.readonly and a.obj is None
+        kept.append((a, np.frombuffer(b)))
+        np.frombuffer(b)[:] += np.frombuffer(a)
+        assert MPI.COMM_SELF.allreduce(1) == 1
+        single = np.zeros(1)
+        MPI.COMM_SELF.Allreduce(np.ones(1), single, op if op else MPI.SUM)
+        assert single == 1
+        if op and free:
+            op.Free()
+            comm.Free()
+        return "what nobody looks at"
+
+    for count in 1, 3, 5000:
+        for free in False, True:
+            op, comm, into = MPI.Op.Create(add), world.Dup(), np.zeros(count)
+            comm.Allreduce(np.arange(count) + 1.0, into, op)
+            assert (into == size * (np.arange(count) + 1)).all()
+            if op:
+                op.Free()
+                comm.Free()
+    assert len(kept) == 6 * (size - 1)
+    noise = [bytearray(b"\xff" * 8 * n) for n in (1, 3, 5000) for _ in range(50)]
+    for i in range(0, len(kept), size - 1):
+        operands = kept[i : i + size - 1]
+        count = len(operands[0][1])
+        for k, (a, _) in enumerate(operands):
+            assert (np.frombuffer(a) == np.arange(count) + 1).all(), k
+        assert (operands[0][1] == size * (np.arange(count) + 1)).all()  # one memory for all
+    del noise
+
+
+def different_amounts_are_told():
+    op = MPI.Op.Create(lambda a, b, t: None)
+    for name in BLOCKING:
+        comm = world.Dup()
+        parts = size if name == "Reduce_scatter_block" else 1
+        count = 3 if rank == 1 else 2
+        try:
+            getattr(comm, name)(np.ones(count * parts), np.ones(count), op)
+        except MPI.Exception as error:
+            assert error.Get_error_class() in (MPI.ERR_TRUNCATE, MPI.ERR_COUNT, MPI.ERR_ARG, MPI.ERR_OTHER), error
+            told = True
+        else:
+            told = False
+        assert told or (name == "Reduce" and rank != 0), name
+        world.Barrier()
+    into = np.zeros(2)
+    for wrong in ((np.ones(1), into), (np.ones(2, "f"), into)):
+        try:
+            world.Allreduce(*wrong, op)
+        except ValueError as error:
+            assert "mismatch" in str(error), error
+        else:
+            raise AssertionError("no error")
+
+
+def threads_reduce_at_once():
+    comms = [world.Dup() for _ in range(4)]
+    op = MPI.Op.Create(lambda a, b, t: np.frombuffer(b).__iadd__(np.frombuffer(a)))
+    failures = []
+
+    def reduce(comm, k):
+        try:
+            for i in range(200):
+                into = np.zeros(k + 1)
+                comm.Allreduce(np.full(k + 1, i + 1.0), into, op)
+                assert (into == size * (i + 1)).all()
+        except BaseException as failure:
+            failures.append(failure)
+            raise
+
+    threads = [threading.Thread(target=reduce, args=(comm, k)) for k, comm in enumerate(comms)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    for comm in comms:
+        comm.Free()

@@ -179,6 +179,7 @@ GENERAL = {
     "Allreduce": lambda call, array, into, op: call(array, into, op),
     "Scan": lambda call, array, into, op: call(array, into, op),
     "Reduce": lambda call, array, into, op: call(array, into, op, 0),
+    "Reduce_scatter_block": lambda call, array, into, op: call(array, into[: len(into) // size], op),
     "Reduce_scatter": lambda call, array, into, op: call(
         array, into[: len(into) // size], [len(into) // size] * size, op
     ),
@@ -274,7 +275,7 @@ def collectives_with_functions_and_types(call, way):
         request.Wait()
     if call == "Allreduce":
         assert (into == size).all(), into
-    if call == "Reduce_scatter":
+    if call in ("Reduce_scatter", "Reduce_scatter_block"):
         assert (into[: 510 // size] == size).all(), into
     if call == "Scan":
         assert (into == rank + 1).all(), into
