@@ -77,6 +77,7 @@ type SingleCopyOp struct {
 
 	reduced          reduction
 	vecs             [2]Vec      // what SendV and RecvV point to, see SingleCopyOpV
+	edges            edges       // see SingleCopyNeighbor
 	own              *errs.Error // of a part that is too long: this rank's, and the collective goes on
 	mine             uint64      // see pair
 	scheduled, asked plan        // of an earlier collective, see again
@@ -139,7 +140,7 @@ func (c *Comm) takeCopy(a *Args) *SingleCopyOp {
 		d.AdvanceFunc, d.CheckFunc = d.Advance, d.Check
 	}
 	*d = SingleCopyOp{Args: *a, c: c, from: d.from, generation: c.Chan.Generation(), scheduled: d.scheduled, asked: d.asked,
-		vecs: d.vecs, AdvanceFunc: d.AdvanceFunc, CheckFunc: d.CheckFunc}
+		vecs: d.vecs, edges: d.edges, AdvanceFunc: d.AdvanceFunc, CheckFunc: d.CheckFunc}
 	return d
 }
 
@@ -172,6 +173,7 @@ func (c *Comm) spareCopy(a *Args) *atomic.Pointer[SingleCopyOp] {
 func (d *SingleCopyOp) Release() {
 	if d.err == nil {
 		clear(d.from)
+		d.edges.forget()
 		d.c.spareCopy(&d.Args).Store(d)
 	}
 }
@@ -508,7 +510,7 @@ func (d *SingleCopyOp) read(k *uint32, needed func(r int) bool) func() bool {
 			d.from[r] = source{addr: from.addr, share: from.share}
 		}
 		d.awaited, d.reads = nil, needed
-		if needed(0) && needed(d.c.Size-1) {
+		if needed(0) && needed(d.c.Size-1) && !d.Kind.neighborly() {
 			b.learn(*k - 1)
 		}
 		return d.offered(*k)
@@ -609,6 +611,8 @@ func (d *SingleCopyOp) schedule() []func() bool {
 		return []func() bool{d.publish(&d.k, d.parts), d.read(&d.k, d.anyRank), then(d.collect), d.leave(&d.k), then(d.keep), d.wait(&d.k, false)}
 	case KindGatherv, KindScatterv, KindAllgatherv, KindAlltoallv:
 		return d.scheduleV()
+	case KindNeighborAllgather, KindNeighborAlltoall:
+		return d.scheduleEdges()
 	}
 	return d.reduction()
 }
@@ -759,7 +763,12 @@ func (d *SingleCopyOp) inArena() uint64 {
 // byMessages does the collective by messages; it is a step.
 func (d *SingleCopyOp) byMessages() bool {
 	if d.msg == nil {
-		d.msg = d.c.Start(&d.Args)
+		if d.Kind.neighborly() {
+			d.c.Calling(d.Call)
+			d.msg = d.c.Neighbor(d.edges.out, d.edges.in, false)
+		} else {
+			d.msg = d.c.Start(&d.Args)
+		}
 	}
 	if !d.msg.Advance() {
 		return false

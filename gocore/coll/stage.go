@@ -133,6 +133,8 @@ var stageMost = [kinds]int{
 	KindGatherv:            64 << 10,
 	KindAllgatherv:         64 << 10,
 	KindAlltoallv:          16 << 10, // for each rank
+	KindNeighborAllgather:  64 << 10,
+	KindNeighborAlltoall:   16 << 10, // for each edge
 	KindReduce:             1 << 20,
 	KindAllreduce:          1 << 20,
 	KindReduceScatterBlock: 1 << 20,

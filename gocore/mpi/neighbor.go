@@ -1,6 +1,8 @@
 package mpi
 
 import (
+	"slices"
+
 	"gormapy/gocore/coll"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/p2p"
@@ -53,7 +55,11 @@ func Neighbor(kind int, comm int64, s, r Operand, nonblocking bool, req *int64) 
 		return CodeOf(e)
 	}
 	each := coll.Kind(kind) == coll.KindNeighborAlltoall
-	out := make([]coll.Edge, 0, len(n.destinations)+len(n.arrivals))
+	var few [fewEdges]coll.Edge
+	out := few[:0]
+	if len(n.destinations)+len(n.arrivals) > fewEdges {
+		out = make([]coll.Edge, 0, len(n.destinations)+len(n.arrivals))
+	}
 	for i, rank := range n.destinations {
 		if rank != p2p.ProcNull {
 			out = append(out, coll.Edge{Rank: int(rank), Buf: partAt(send, i, each)})
@@ -67,6 +73,9 @@ func Neighbor(kind int, comm int64, s, r Operand, nonblocking bool, req *int64) 
 	}
 	return c.neighbor(coll.Kind(kind), out, in, false, nonblocking, req)
 }
+
+// fewEdges is how many edges a call has on its stack: those of a grid of three dimensions.
+const fewEdges = 12
 
 // partAt returns the i-th of parts that follow each other, or the only one.
 func partAt(b p2p.Buf, i int, each bool) p2p.Buf {
@@ -171,7 +180,12 @@ func edgesOf(kind coll.Kind, comm int64, s, r []Operand) (c *Comm, out, in []col
 
 // neighbor starts a collective among neighbors, and sets req to its request; a blocking one waits for it, like Blocking.
 func (c *Comm) neighbor(kind coll.Kind, out, in []coll.Edge, inPlace, nonblocking bool, req *int64) Code {
-	o := c.startNeighbor(kind, out, in, inPlace, nonblocking)
+	if !nonblocking && kind != coll.KindAlltoallw {
+		if d := c.coll.SingleCopyNeighbor(coll.Call{Kind: kind, Bytes: -1}, out, in); d != nil {
+			return c.runCopies(d, req)
+		}
+	}
+	o := c.startNeighbor(kind, slices.Clone(out), slices.Clone(in), inPlace, nonblocking) // so that those of the caller stay on its stack
 	if !nonblocking {
 		return finishNow(o, req)
 	}
