@@ -41,6 +41,9 @@ func TestCollectivesAllocateNothing(t *testing.T) {
 		{"parts", coll.KindAllgatherv, 0, 1, 0.5},
 		{"parts", coll.KindAlltoallv, 0, 1, 0.5},
 		{"parts", coll.KindAlltoallv, 0, 8192, 0.5},
+		{"neighbors", coll.KindNeighborAllgather, 0, 1, 0.5},
+		{"neighbors", coll.KindNeighborAlltoall, 0, 1, 0.5},
+		{"neighbors", coll.KindNeighborAlltoall, 0, 8192, 0.5},
 		{"copies", coll.KindReduce, op.Sum, 8192, 8}, // lists of operands and of temporary memory
 	} {
 		t.Run(c.name+" "+c.kind.String(), func(t *testing.T) {
@@ -60,9 +63,17 @@ func TestCollectivesAllocateNothing(t *testing.T) {
 					}
 					require.Nil(r.T, err())
 				}
+				other := 1 - r.Rank
+				out := []coll.Edge{{Rank: other, Buf: longs(send[:c.n])}, {Rank: r.Rank, Buf: longs(send[c.n:])}, {Rank: other, Buf: longs(send[c.n:])}}
+				in := []coll.Edge{{Rank: other, Buf: longs(recv[:c.n])}, {Rank: other, Buf: longs(recv[c.n:])}}
 				repeat := func() {
 					for range calls {
-						if c.name == "parts" {
+						if c.name == "neighbors" {
+							a.Bytes = -1
+							d := comm.SingleCopyNeighbor(a.Call, out, in)
+							wait(d.AdvanceFunc, d.CheckFunc, d.Err)
+							d.Release()
+						} else if c.name == "parts" {
 							a.Bytes = -1
 							v := coll.Vec{Addr: unsafe.Pointer(&recv[0]), Counts: counts, Displs: displs, Type: longs(recv).Type}
 							d := comm.SingleCopyOpV(&a, &v, &v)
