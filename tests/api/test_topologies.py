@@ -1,5 +1,6 @@
 """Graphs of ranks, and collective operations among neighbors."""
 
+import pytest
 from support.programs import beside
 
 program = beside(__file__)
@@ -41,3 +42,20 @@ def test_distributed_graphs(ranks, n):
 
 def test_twins_of_a_plain_object(ranks, n):
     ranks(n, program.twins_of_a_plain_object)
+
+
+def test_neighbors_of_any_length(ranks, n):
+    ranks(n, program.neighbors_of_any_length)
+
+
+def test_neighbors_of_any_length_without_copies_by_the_kernel(ranks):
+    ranks(3, program.neighbors_of_any_length, env={"GORMAPY_ONE_COPY": "0"})
+
+
+def test_a_part_that_is_too_long_is_the_error_of_its_receiver(ranks):
+    ranks(4, program.a_part_that_is_too_long_is_the_error_of_its_receiver)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_another_call_is_told(mpirun, n):
+    mpirun(n, program.another_call_is_told)

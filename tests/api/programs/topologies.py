@@ -134,6 +134,76 @@ def neighbors_by_different_counts():
         grid.Neighbor_alltoallv([six, [1, -2]], [got, [2, 1]])
 
 
+def neighbors_of_any_length():
+    """Parts of any length, that follow each other or not, of types with gaps or not, by every blocking call, arrive where they are to."""
+    rng = np.random.default_rng(size)  # the same at all ranks
+    for _ in range(12):
+        graph = rng.integers(size, size=(rng.integers(1, 4 * size), 2)).tolist()
+        into = [k for k, (_, to) in enumerate(graph) if to == rank]
+        out = [k for k, (origin, _) in enumerate(graph) if origin == rank]
+        comm = world.Create_dist_graph_adjacent([graph[k][0] for k in into], [graph[k][1] for k in out])
+        for n in 0, 1, 7, 600, 30_000:
+            expected = [1000.0 * k + n for k in into]
+            sent = np.repeat([1000.0 * k + n for k in out], n)
+            got = np.full(n * len(into), -1.0)
+            comm.Neighbor_alltoall(sent, got)
+            assert got.tolist() == np.repeat(expected, n).tolist(), n
+            got[:] = -1
+            comm.Neighbor_allgather(np.full(n, rank + 0.5), got)
+            assert got.tolist() == np.repeat([graph[k][0] + 0.5 for k in into], n).tolist()
+            # an edge has a length of its own, and some ranks send items with gaps
+            lengths = [(3 * k) % 5 * n for k in range(len(graph))]
+            sent = np.repeat([1000.0 * k + n for k in out], [lengths[k] for k in out])
+            got = np.full(sum(lengths[k] for k in into), -1.0)
+            counts, room = [lengths[k] for k in out], [lengths[k] for k in into]
+            if rank % 2:
+                spaced = np.zeros(2 * len(sent))
+                spaced[::2] = sent
+                item = MPI.DOUBLE.Create_resized(0, 16).Commit()
+                comm.Neighbor_alltoallv([spaced, counts, item], [got, room])
+                item.Free()
+            else:
+                comm.Neighbor_alltoallv([sent, counts], [got, room])
+            assert got.tolist() == np.repeat(expected, room).tolist(), (n, graph)
+        comm.Free()
+
+
+def a_part_that_is_too_long_is_the_error_of_its_receiver():
+    ring = world.Create_cart([size], [True])
+    for n in 1, 1000, 30_000:
+        for name in "Neighbor_allgather", "Neighbor_alltoall":
+            call = getattr(ring, name)
+            sent = np.ones(n if name == "Neighbor_allgather" else 2 * n)
+            got = np.zeros(2 * (n - 1) if rank == 0 else 2 * n)
+            if rank == 0:
+                with fails(MPI.ERR_TRUNCATE):
+                    call(sent, got)
+            else:
+                call(sent, got)
+            assert got.all()
+            got = np.zeros(2 * n)
+            call(sent, got)
+            assert got.all()
+    ring.Free()
+
+
+def another_call_is_told():
+    """Ranks that make different calls among neighbors, or one of them another collective, hear of it."""
+    for other in "Neighbor_allgather", "Allgather":
+        ring = world.Create_cart([size], [True])
+        try:
+            if rank == 1:
+                getattr(ring, other)(np.ones(1), np.zeros(2 if other[0] == "N" else size))
+            else:
+                ring.Neighbor_alltoall(np.ones(2), np.zeros(2))
+        except MPI.Exception as error:
+            said = str(error)
+        else:
+            said = ""
+        heard = world.allgather(said)
+        assert "Neighbor_alltoall" in heard[1] and other in heard[0] + heard[size - 1], heard
+
+
 def edges_are_told_once():
     """The core is told the edges of a communicator at its first call, also by calls that Python parses."""
     told = []

@@ -1,5 +1,6 @@
 """The programs of test_bad_memory.py."""
 
+import functools
 import mmap
 import threading
 import time
@@ -283,8 +284,24 @@ def collectives_with_functions_and_types(call, way):
         assert into[0] == 1 and not into[1:].any(), into
 
 
+@functools.cache
+def everybody():
+    """Return a communicator in which all others are neighbors."""
+    others = [r for r in range(size) if r != rank]
+    return world.Create_dist_graph_adjacent(others, others)
+
+
 # Calls with what each sends, and what it receives, of 12 parts. Rank 1 is the root.
 LONG = {
+    "Neighbor_allgather": lambda array, into: everybody().Neighbor_allgather(
+        array[: len(into) // size], into[len(into) // size :]
+    ),
+    "Neighbor_alltoall": lambda array, into: everybody().Neighbor_alltoall(
+        array[len(into) // size :], into[len(into) // size :]
+    ),
+    "Neighbor_alltoallw": lambda array, into: everybody().Neighbor_alltoallw(
+        *([buf, [len(into) // size] * (size - 1), [r * len(into) // size * 8 for r in range(1, size)], [MPI.LONG] * (size - 1)] for buf in (array, into))
+    ),
     "Bcast": lambda array, into: world.Bcast(array if rank == 1 else into, root=1),
     "Gather": lambda array, into: world.Gather(array[: len(into) // size], into, root=1),
     "Scatter": lambda array, into: world.Scatter(array, into[: len(array) // size], root=1),
@@ -301,7 +318,7 @@ LONG = {
 
 
 def long_collectives(call):
-    for pages in 12, 48, 240, 1200:
+    for pages in 1, 12, 48, 240, 1200:
         for make in truncated, protected:
             victim = 1 if call in ("Bcast", "Scatter", "Scatterv") else 0
             into, good = np.zeros(pages * PAGE // 8, "i8"), np.ones(pages * PAGE // 8, "i8")
