@@ -97,7 +97,7 @@ static void drop_side(side *x) {
 typedef struct {
   int which, kind, send, recv, send_in_place, recv_in_place, rooted, starts;
   int64_t op, root;
-  int64_t items; /* of each part, and one more; 0: they tell */
+  int64_t items;    /* of each part, and one more; 0: they tell */
   PyObject *own_op; /* the program's */
 } collective;
 
@@ -119,7 +119,8 @@ static PyObject *run_collective(HOT, const collective *c, PyObject *sendbuf, PyO
          read_side(recvbuf, c->recv_in_place ? NO_SIDE : c->recv, size, 1, &r) == 0;
   if (fits && reduces) {
     if (s.held && r.held &&
-        (c->starts || c->kind != GM_ALLREDUCE || c->own_op)) /* Python says what does not match; of Allreduce the core does */
+        (c->starts || c->kind != GM_ALLREDUCE ||
+         c->own_op)) /* Python says what does not match; of Allreduce the core does */
       fits = s.type == r.type && s.count == r.count;
     if (c->items && (s.held ? s.count : r.count) != c->items - 1) fits = 0;
     own.count = s.held ? s.count : r.count;

@@ -50,35 +50,62 @@ static PyObject *outcome(int code, int64_t req, int nonblocking, spec *s, spec *
   return none_or(code);
 }
 
+/* The arguments (comm, kind, nonblocking, sendbuf, recvbuf) of a call, but for the buffers. */
+typedef struct {
+  int64_t h, in, out; /* of the communicator, whose object may change when a buffer is asked for */
+  int kind, nonblocking;
+} neighbor_call;
+
+/* Reads them. Returns 1, or 0 with what the call returns if it is not for C: NotImplemented, or NULL with an exception. */
+static int read_call(const char *name, PyObject *const *args, Py_ssize_t n, neighbor_call *c, PyObject **result) {
+  int64_t a[2];
+  *result = NULL;
+  if (n != 5 || !PyObject_TypeCheck(args[0], CommType)) {
+    PyErr_Format(PyExc_TypeError, "%s takes a Comm and 4 arguments", name);
+    return 0;
+  }
+  if (integers(name, args + 1, 2, 2, a) < 0) return 0;
+  const CommObject *comm = (const CommObject *)args[0];
+  *c = (neighbor_call){comm->h, comm->indegree, comm->outdegree, (int)a[0], (int)a[1]};
+  if (comm->h && comm->placed == comm->h && request_class) return 1;
+  *result = Py_NewRef(Py_NotImplemented);
+  return 0;
+}
+
+/* For what is unusual or wrong in a buffer. */
+static PyObject *not_for_c(void) { return PyErr_Occurred() ? NULL : Py_NewRef(Py_NotImplemented); }
+
+/* Makes CALL, which moves bytes and has req, and sets code. */
+#define EXCHANGING(c, code, req, bytes, CALL) \
+  do {                                        \
+    gm_status unused;                         \
+    if (!(c).nonblocking)                     \
+      BLOCKING(code, req, &unused, CALL);     \
+    else if ((bytes) > LONG_COPY)             \
+      WITHOUT_GIL(code = CALL);               \
+    else                                      \
+      code = CALL;                            \
+  } while (0)
+
 /* neighbor(comm, kind, nonblocking, sendbuf, recvbuf): a call with equal counts. It returns NotImplemented for what is unusual or
    wrong, before anything has begun. */
 static PyObject *raw_neighbor(ARGS) {
-  int64_t a[2], req = 0;
+  int64_t req = 0;
   spec s, r;
   int code;
-  gm_status st;
-  if (n != 5 || !PyObject_TypeCheck(args[0], CommType))
-    return PyErr_Format(PyExc_TypeError, "neighbor takes a Comm and 4 arguments");
-  CommObject *comm = (CommObject *)args[0];
-  if (integers("neighbor", args + 1, 2, 2, a) < 0) return NULL;
-  int64_t h = comm->h, kind = a[0], parts = kind == GM_NEIGHBOR_ALLTOALL ? comm->outdegree : 1;
-  if (!h || comm->placed != h || !request_class || read_parts(args[3], parts, 0, &s) < 0) goto unusual;
-  if (read_parts(args[4], comm->indegree, 1, &r) < 0) {
+  neighbor_call c;
+  PyObject *result;
+  if (!read_call("neighbor", args, n, &c, &result)) return result;
+  if (read_parts(args[3], c.kind == GM_NEIGHBOR_ALLTOALL ? c.out : 1, 0, &s) < 0) return not_for_c();
+  if (read_parts(args[4], c.in, 1, &r) < 0) {
     PyBuffer_Release(&s.view);
-    goto unusual;
+    return not_for_c();
   }
   gm_operand send = {(int64_t)(intptr_t)s.view.buf, s.count, s.type},
              recv = {(int64_t)(intptr_t)r.view.buf, r.count, r.type};
-  NOTE_COMM(h, TRACE_NO_PEER, -1, s.count * s.size);
-  if (!a[1])
-    BLOCKING(code, req, &st, gm_neighbor((int)kind, h, send, recv, 0, &req));
-  else if (s.count * s.size * comm->outdegree > LONG_COPY)
-    WITHOUT_GIL(code = gm_neighbor((int)kind, h, send, recv, 1, &req));
-  else
-    code = gm_neighbor((int)kind, h, send, recv, 1, &req);
-  return outcome(code, req, (int)a[1], &s, &r);
-unusual:
-  return PyErr_Occurred() ? NULL : Py_NewRef(Py_NotImplemented);
+  NOTE_COMM(c.h, TRACE_NO_PEER, -1, s.count * s.size);
+  EXCHANGING(c, code, req, s.count * s.size * c.out, gm_neighbor(c.kind, c.h, send, recv, c.nonblocking, &req));
+  return outcome(code, req, c.nonblocking, &s, &r);
 }
 
 /* Whether o is a list or a tuple of so many items. */
@@ -153,36 +180,27 @@ static gm_operand *read_same(PyObject *o, Py_ssize_t edges, spec *s) {
 
 /* neighborv(comm, kind, nonblocking, sendbuf, recvbuf): likewise with different counts. */
 static PyObject *raw_neighborv(ARGS) {
-  int64_t a[2], req = 0;
+  int64_t req = 0, items = 0;
   spec s, r;
   int code;
-  gm_status st;
-  if (n != 5 || !PyObject_TypeCheck(args[0], CommType))
-    return PyErr_Format(PyExc_TypeError, "neighborv takes a Comm and 4 arguments");
-  CommObject *comm = (CommObject *)args[0];
-  if (integers("neighborv", args + 1, 2, 2, a) < 0) return NULL;
-  int64_t h = comm->h, in = comm->indegree, out = comm->outdegree;
-  int kind = (int)a[0], nonblocking = (int)a[1];
-  if (!h || comm->placed != h || !request_class) return Py_NewRef(Py_NotImplemented);
-  gm_operand *send = kind == GM_NEIGHBOR_ALLTOALL ? read_vector(args[3], out, 0, &s) : read_same(args[3], out, &s);
-  gm_operand *recv = send ? read_vector(args[4], in, 1, &r) : NULL;
+  neighbor_call c;
+  PyObject *result;
+  if (!read_call("neighborv", args, n, &c, &result)) return result;
+  gm_operand *send =
+      c.kind == GM_NEIGHBOR_ALLTOALL ? read_vector(args[3], c.out, 0, &s) : read_same(args[3], c.out, &s);
+  gm_operand *recv = send ? read_vector(args[4], c.in, 1, &r) : NULL;
   if (!recv) {
     if (send) PyBuffer_Release(&s.view);
     PyMem_Free(send);
-    return PyErr_Occurred() ? NULL : Py_NewRef(Py_NotImplemented);
+    return not_for_c();
   }
-  int64_t items = 0;
-  for (int64_t i = 0; i < out; i++) items += send[i].count;
-  NOTE_COMM(h, TRACE_NO_PEER, -1, items * s.size);
-  if (!nonblocking)
-    BLOCKING(code, req, &st, gm_neighbor_parts(kind, h, send, out, recv, in, 0, &req));
-  else if (items * s.size > LONG_COPY)
-    WITHOUT_GIL(code = gm_neighbor_parts(kind, h, send, out, recv, in, 1, &req));
-  else
-    code = gm_neighbor_parts(kind, h, send, out, recv, in, 1, &req);
+  for (int64_t i = 0; i < c.out; i++) items += send[i].count;
+  NOTE_COMM(c.h, TRACE_NO_PEER, -1, items * s.size);
+  EXCHANGING(c, code, req, items * s.size,
+             gm_neighbor_parts(c.kind, c.h, send, c.out, recv, c.in, c.nonblocking, &req));
   PyMem_Free(send);
   PyMem_Free(recv);
-  return outcome(code, req, nonblocking, &s, &r);
+  return outcome(code, req, c.nonblocking, &s, &r);
 }
 
 /* A side with a part for each edge: lists of addresses, counts and datatypes, one after the other. */

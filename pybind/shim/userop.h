@@ -11,7 +11,7 @@ PyObject *set_functions(PyObject *self, PyObject *args);
 int is_own_op(PyObject *op);
 
 typedef struct {
-  int kind; /* GM_REDUCE, GM_ALLREDUCE, GM_REDUCE_SCATTER_BLOCK, GM_SCAN or GM_EXSCAN */
+  int kind;                  /* GM_REDUCE, GM_ALLREDUCE, GM_REDUCE_SCATTER_BLOCK, GM_SCAN or GM_EXSCAN */
   int64_t comm, root, count; /* the items of an operand, or of a block of it */
   gm_comm_shape shape;
   PyObject *function, *datatype; /* see find_function */

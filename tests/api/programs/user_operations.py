@@ -1,7 +1,7 @@
 """The programs of test_user_operations.py."""
 
 # The functions that are made in loops are called there.
-# ruff: noqa: B023
+# ruff: noqa: B007, B023
 
 import threading
 

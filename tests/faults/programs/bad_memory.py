@@ -300,7 +300,15 @@ LONG = {
         array[len(into) // size :], into[len(into) // size :]
     ),
     "Neighbor_alltoallw": lambda array, into: everybody().Neighbor_alltoallw(
-        *([buf, [len(into) // size] * (size - 1), [r * len(into) // size * 8 for r in range(1, size)], [MPI.LONG] * (size - 1)] for buf in (array, into))
+        *(
+            [
+                buf,
+                [len(into) // size] * (size - 1),
+                [r * len(into) // size * 8 for r in range(1, size)],
+                [MPI.LONG] * (size - 1),
+            ]
+            for buf in (array, into)
+        )
     ),
     "Bcast": lambda array, into: world.Bcast(array if rank == 1 else into, root=1),
     "Gather": lambda array, into: world.Gather(array[: len(into) // size], into, root=1),

@@ -1,5 +1,6 @@
 """The programs of test_ended_rank.py."""
 
+import functools
 import os
 import sys
 import time
@@ -121,6 +122,11 @@ def lock_at_an_ended_rank_that_a_living_one_holds():
     world.sendrecv(0, 2 - rank, source=2 - rank)
 
 
+@functools.cache
+def ring():
+    return world.Create_cart([size], [True])
+
+
 def persistent(win):
     request = world.Recv_init(np.zeros(1), source=1)
     request.Start()
@@ -152,6 +158,8 @@ WAITS = {
     "gather": lambda win: (world.gather(rank, root=0), world.Barrier()),
     "allreduce": lambda win: world.Allreduce(np.ones(1), np.zeros(1)),
     "alltoall": lambda win: world.alltoall(list(range(size))),
+    "neighbors": lambda win: ring().Neighbor_alltoall(np.zeros(2), np.zeros(2)),
+    "neighbors-large": lambda win: ring().Neighbor_alltoall(np.zeros(200_000), np.zeros(200_000)),
     "fence": lambda win: win.Fence(),
     "split": lambda win: world.Split(0),
     "dup": lambda win: world.Dup(),
@@ -163,6 +171,7 @@ WAITS = {
 
 def others_get_an_error(wait):
     win = MPI.Win.Allocate(8, 1, comm=world)
+    ring()  # all ranks make it
     world.Barrier()
     if rank == 1:
         time.sleep(0.3)

@@ -8,6 +8,7 @@ from rankside import MPI, await_flag, interrupted, raise_flag, rank, reset, size
 a, b = np.zeros(1), np.zeros(1)
 win = MPI.Win.Allocate(8, 1, comm=world)
 other = world.Dup()
+ring = world.Create_cart([size], [True])
 first = world.Get_group().Incl([0])
 if rank == 0:
     win.Lock(0)  # nobody else gets it
@@ -55,6 +56,8 @@ CALLS = {
     "pickled-allreduce": lambda: world.allreduce(1),
     "gather": lambda: world.Gather(a, np.zeros(size) if rank == 1 else None, root=1),
     "alltoall": lambda: world.Alltoall(np.zeros(size), np.zeros(size)),
+    "neighbors": lambda: ring.Neighbor_alltoall(np.zeros(2), np.zeros(2)),
+    "neighbors-large": lambda: ring.Neighbor_alltoall(np.zeros(200_000), np.zeros(200_000)),
     "fence": win.Fence,
     "lock": lambda: win.Lock(0),
     "lock-all": win.Lock_all,
