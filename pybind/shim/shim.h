@@ -20,12 +20,17 @@ typedef struct {
   int64_t h;
 } HandleObject; /* of the classes without a type of their own below */
 
+enum { KEPT_SHIFTS = 8 };
 typedef struct {
   PyObject_HEAD
   int64_t h, known;
   gm_comm_shape shape;         /* of the handle known */
   int64_t placed;              /* the handle whose edges Go knows; see raw_neighbor.c */
   int64_t indegree, outdegree; /* of that */
+  struct {
+    int64_t h; /* the handle that this is of */
+    int32_t direction, disp, source, destination;
+  } shifts[KEPT_SHIFTS]; /* what Cartcomm.Shift has returned */
 } CommObject;
 
 typedef struct {
@@ -410,6 +415,7 @@ enum {
   CALL_COMM_GROUP,
   CALL_COMM_RANK,
   CALL_COMM_SIZE,
+  CALL_SHIFT,
   CALL_GROUP_SIZE,
   CALL_GROUP_RANK,
   CALL_GROUP_INCL,
@@ -471,6 +477,6 @@ extern PyMethodDef win_methods[], comm_methods[], comm_coll_methods[], comm_obje
     request_list_methods[], comm_making_methods[], datatype_methods[], comm_message_methods[], message_methods[],
     win_epoch_methods[], file_methods[], group_methods[], comm_group_methods[], comm_query_methods[],
     datatype_query_methods[], status_query_methods[], datatype_pack_methods[], comm_collv_methods[],
-    intracomm_methods[];
+    intracomm_methods[], cartcomm_methods[];
 
 #endif

@@ -275,14 +275,23 @@ static int add_methods(PyTypeObject *type, PyMethodDef *methods) {
   return 0;
 }
 
-/* The hot methods that communicators of one group alone have: hot.py gives them to their class. */
-static int ready_intracomm(PyObject *module) {
+/* The hot methods that some communicators alone have, by the class that hot.py gives them to. */
+static int ready_of_class(PyObject *module) {
+  static const struct {
+    const char *name;
+    PyMethodDef *methods;
+  } classes[] = {{"Intracomm", intracomm_methods}, {"Cartcomm", cartcomm_methods}};
   PyObject *all = PyDict_New();
-  if (!all || PyModule_AddObject(module, "INTRACOMM", all) < 0) return -1;
-  for (PyMethodDef *m = intracomm_methods; m->ml_name; m++) {
-    PyObject *method = PyDescr_NewMethod(CommType, m);
-    int failed = method ? PyDict_SetItemString(all, m->ml_name, method) : -1;
-    Py_XDECREF(method);
+  if (!all || PyModule_AddObject(module, "OF_CLASS", all) < 0) return -1;
+  for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+    PyObject *of_class = PyDict_New();
+    int failed = of_class ? PyDict_SetItemString(all, classes[i].name, of_class) : -1;
+    Py_XDECREF(of_class);
+    for (PyMethodDef *m = classes[i].methods; m->ml_name && !failed; m++) {
+      PyObject *method = PyDescr_NewMethod(CommType, m);
+      failed = method ? PyDict_SetItemString(of_class, m->ml_name, method) : -1;
+      Py_XDECREF(method);
+    }
     if (failed) return -1;
   }
   return 0;
@@ -303,7 +312,7 @@ int ready_types(PyObject *module) {
   if (!(GroupType = new_handle_type(module, &group_spec))) return -1;
   if (!(FileType = new_handle_type(module, &file_spec))) return -1;
   if (add_methods(WinType, win_epoch_methods) < 0) return -1;
-  if (ready_intracomm(module) < 0) return -1;
+  if (ready_of_class(module) < 0) return -1;
   if (add_methods(CommType, comm_coll_methods) < 0) return -1;
   if (add_methods(CommType, comm_collv_methods) < 0) return -1;
   if (add_methods(CommType, comm_making_methods) < 0) return -1;

@@ -13,7 +13,7 @@ class Grid:
     It does not change, and neither does the rank of this process in it: duplicates of a communicator share both.
     """
 
-    __slots__ = ("_places", "around", "dims", "periods", "shifts", "size")
+    __slots__ = ("around", "dims", "periods", "places", "size")
 
     def __init__(self, dims, periods=None):
         self.dims = [dims] if isinstance(dims, int) else [d.__index__() for d in dims]
@@ -29,9 +29,8 @@ class Grid:
         self.size = 1
         for d in self.dims:
             self.size *= d
-        self.shifts = {}  # (direction, displacement) -> source and destination of this process
         self.around = None  # the neighbors of this process, once somebody has asked
-        self._places = {}  # rank -> coordinates
+        self.places = {}  # rank -> coordinates
 
     def map(self, rank, size):
         """Return the rank of a process in the grid, UNDEFINED if there is no place for it."""
@@ -42,7 +41,7 @@ class Grid:
     def coords(self, rank):
         """Return the coordinates of a rank."""
         try:
-            return self._places[rank][:]
+            return self.places[rank][:]
         except (KeyError, TypeError):
             pass
         if not 0 <= rank < self.size:
@@ -52,8 +51,8 @@ class Grid:
             rest, coord = divmod(rest, d)
             found.append(coord)
         found.reverse()
-        if type(rank) is int and len(self._places) < _KEPT:
-            self._places[rank] = found[:]
+        if type(rank) is int and len(self.places) < _KEPT:
+            self.places[rank] = found[:]
         return found
 
     def rank(self, coords):
@@ -82,10 +81,7 @@ class Grid:
 
     def shift(self, rank, direction, disp):
         """Return the ranks from which and to which this process, of a rank, shifts data."""
-        found = self.neighbor(rank, direction, -disp), self.neighbor(rank, direction, disp)
-        if type(direction) is type(disp) is int and len(self.shifts) < _KEPT:
-            self.shifts[direction, disp] = found
-        return found
+        return self.neighbor(rank, direction, -disp), self.neighbor(rank, direction, disp)
 
     def without(self, kept):
         """Return the grid of the directions that are kept."""

@@ -18,7 +18,7 @@ def install(classes):
     """Replace the marked methods of these classes (by name) with the extension's."""
     for call in fast.HOT:
         owner, name = call.split(".")
-        of_class = fast.INTRACOMM.get(name) if owner == "Intracomm" else None
+        of_class = fast.OF_CLASS.get(owner, {}).get(name)
         if of_class is None and not hasattr(getattr(fast, owner, fast.Request), name):
             continue
         for cls in classes[owner].__mro__:

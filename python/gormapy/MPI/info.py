@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _items = {}  # handle -> dict
 _next_handle = 2
 _ENV = 1
+_MAX_VAL = constants.MAX_INFO_VAL
 
 
 class Info(Handle, fast.Handle):
@@ -76,18 +77,21 @@ class Info(Handle, fast.Handle):
 
     def Get(self, key: str) -> str | None:
         """Return the value of a key."""
+        items = _items.get(self._h)
+        if items and type(key) is str and key in items:
+            return items[key]
         return self._dict().get(_key(key))
 
     def Set(self, key: str, value: str) -> None:
         """Set the value of a key."""
-        items = self._dict()
-        if self._h == _ENV:
+        items = _items.get(self._h)
+        if items is None or self._h == _ENV:
             raise Exception(constants.ERR_INFO)
-        if not isinstance(value, str):
-            raise TypeError(f"Info: expecting str as value, got {type(value).__name__}")
-        if len(value.encode()) > constants.MAX_INFO_VAL:
-            raise Exception(constants.ERR_INFO_VALUE)
-        items[_key(key)] = value
+        if type(value) is not str or not value.isascii() or len(value) > _MAX_VAL:
+            _check_value(value)
+        if type(key) is not str or key not in items:
+            key = _key(key)
+        items[key] = value
 
     def Delete(self, key: str) -> None:
         """Remove a key."""
@@ -188,6 +192,13 @@ class Info(Handle, fast.Handle):
         """Remove all keys."""
         for key in self.keys():
             self.Delete(key)
+
+
+def _check_value(value):
+    if not isinstance(value, str):
+        raise TypeError(f"Info: expecting str as value, got {type(value).__name__}")
+    if len(value.encode()) > _MAX_VAL:
+        raise Exception(constants.ERR_INFO_VALUE)
 
 
 def _key(key):

@@ -70,19 +70,27 @@ class Attributed:
 
     def Get_attr(self, keyval: int) -> Any:
         """Return the attribute of the object that has a key."""
+        values = _attributes.get((self._family, self._h))
+        if values and keyval in values:
+            return values[keyval]
         self._check_attr(keyval)
         if keyval < _FIRST_KEYVAL:
             return self._attribute(keyval)
-        return _attributes.get((self._family, self._h), {}).get(keyval)
+        return None
 
     def Set_attr(self, keyval: int, attrval: Any) -> None:
         """Attach an attribute to the object."""
-        delete = self._check_user_attr(keyval)
-        if _keyvals[keyval][0] != self._family:  # of another kind of object, or freed
+        values = _attributes.get((self._family, self._h))
+        known = values and keyval in values
+        if not known:
+            self._check_user_attr(keyval)
+        family, _, delete = _keyvals[keyval]
+        if family != self._family:  # of another kind of object, or freed
             raise Exception(constants.ERR_KEYVAL)
-        values = _attributes.setdefault((self._family, self._h), {})
-        if keyval in values:
+        if known and delete is not None:
             _call_delete(delete, self, keyval, values[keyval])
+        if values is None:
+            values = _attributes.setdefault((self._family, self._h), {})
         values[keyval] = attrval
 
     def Delete_attr(self, keyval: int) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from . import constants
 from .comm import COMM_NULL, Comm, _subclasses, _topologies
 from .exception import Exception
+from .hot import hot
 from .intracomm import Intracomm
 from .neighbor import NeighborCollectives
 
@@ -126,15 +127,15 @@ class Cartcomm(Topocomm):
 
     def Get_coords(self, rank: int) -> list[int]:
         """Return the coordinates of a rank."""
+        try:
+            return _topologies[self._h][1].places[rank][:]
+        except (KeyError, TypeError):  # not asked for before, or no communicator
+            pass
         return self._grid().coords(rank)
 
+    @hot
     def Shift(self, direction: int, disp: int) -> tuple[int, int]:
         """Return the ranks from which and to which data are shifted in one dimension."""
-        try:
-            if type(direction) is type(disp) is int:
-                return _topologies[self._h][1].shifts[direction, disp]
-        except KeyError:  # not asked for before, or no communicator
-            pass
         return self._grid().shift(self.Get_rank(), direction, disp)
 
     def Sub(self, remain_dims: Sequence[bool]) -> Cartcomm:
