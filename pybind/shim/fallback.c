@@ -138,7 +138,7 @@ const char *const hot_names[CALL_COUNT] = {
     [CALL_GET_POSITION] = "File.Get_position",
 };
 
-/* Has a method of the extension, CLASS.NAME, the docstring that the Python method of the same name has. */
+/* Has a method of the extension, CLASS.NAME, or a function, MPI.NAME, the docstring that the one in Python of the same name has. */
 static int document(const char *call, const char *doc) {
   static const struct {
     const char *owner;
@@ -155,6 +155,7 @@ static int document(const char *call, const char *doc) {
                  {"Prequest.", {request_methods, request_list_methods}},
                 {"File.", {file_methods}},
                 {"Group.", {group_methods}},
+                {"MPI.", {function_methods}},
                 {"Status.", {status_query_methods}}};
   const char *name = strchr(call, '.') + 1;
   int i = 0;
@@ -192,6 +193,13 @@ PyObject *set_fallback(PyObject *self, PyObject *args) {
     }
   }
   return PyErr_Format(PyExc_KeyError, "%s is no hot method", name);
+}
+
+/* document(name, docstring): of a function. */
+PyObject *raw_document(PyObject *self, PyObject *args) {
+  const char *name, *doc;
+  if (!PyArg_ParseTuple(args, "ss", &name, &doc) || document(name, doc) < 0) return NULL;
+  Py_RETURN_NONE;
 }
 
 PyObject *call_fallback(int which, PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {

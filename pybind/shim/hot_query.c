@@ -4,6 +4,8 @@
    They are called with the GIL held. */
 #include "object.h"
 
+#include <time.h>
+
 static PyObject *two_integers(int64_t first, int64_t second) {
   PyObject *both = PyTuple_New(2), *a = PyLong_FromLongLong(first), *b = PyLong_FromLongLong(second);
   if (!both || !a || !b) {
@@ -84,6 +86,15 @@ static PyObject *status_get_count(HOT) {
 }
 
 PyMethodDef comm_query_methods[] = {HOT_NOARGS("Get_rank", comm_get_rank), HOT_NOARGS("Get_size", comm_get_size), {0}};
+/* The clock of time.monotonic(). */
+static PyObject *wtime(PyObject *self, PyObject *noargs) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return PyFloat_FromDouble((double)now.tv_sec + (double)now.tv_nsec * 1e-9);
+}
+
+/* Functions of gormapy.MPI. */
+PyMethodDef function_methods[] = {{"Wtime", wtime, METH_NOARGS, "Wtime($module)" SIGNATURE_END}, {0}};
 PyMethodDef cartcomm_methods[] = {HOT_METHOD("Shift", cart_shift, "($self, direction, disp)"), {0}};
 PyMethodDef datatype_query_methods[] = {
     HOT_NOARGS("Get_size", datatype_get_size), HOT_NOARGS("Get_extent", datatype_get_extent), {0}};

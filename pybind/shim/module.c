@@ -61,7 +61,8 @@ static PyMethodDef *const raw_tables[] = {
     end_methods,        raw_process_methods,  raw_request_methods, raw_request_list_methods, raw_message_methods,
     raw_object_methods, raw_datatype_methods, raw_group_methods,   raw_coll_methods,         raw_neighbor_methods,
     raw_comm_methods,   raw_win_methods,      raw_file_methods,    raw_memory_methods,       array_methods,
-    check_methods,      watch_methods,        pending_methods,     checked_methods,          check_site_methods};
+    function_methods,   check_methods,        watch_methods,       pending_methods,          checked_methods,
+    check_site_methods};
 
 static const struct {
   const char *name;

@@ -68,6 +68,7 @@ static PyObject *raw_arm_guard(PyObject *self, PyObject *forget) {
 PyMethodDef raw_process_methods[] = {{"setup", setup, METH_VARARGS, NULL},
                                      {"set_format", set_format, METH_VARARGS, NULL},
                                      {"set_fallback", set_fallback, METH_VARARGS, NULL},
+                                     {"document", raw_document, METH_VARARGS, NULL},
                                      {"set_op", set_op, METH_VARARGS, NULL},
                                      {"set_functions", set_functions, METH_VARARGS, NULL},
                                      {"set_registries", set_registries, METH_VARARGS, NULL},

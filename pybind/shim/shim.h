@@ -460,6 +460,7 @@ enum {
 extern const char *const hot_names[];
 PyObject *call_fallback(int which, PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
 PyObject *set_fallback(PyObject *self, PyObject *args);
+PyObject *raw_document(PyObject *self, PyObject *args);
 
 /* The arguments of a hot method, and what it does with those that it does not take. */
 #define HOT PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames
@@ -477,6 +478,6 @@ extern PyMethodDef win_methods[], comm_methods[], comm_coll_methods[], comm_obje
     request_list_methods[], comm_making_methods[], datatype_methods[], comm_message_methods[], message_methods[],
     win_epoch_methods[], file_methods[], group_methods[], comm_group_methods[], comm_query_methods[],
     datatype_query_methods[], status_query_methods[], datatype_pack_methods[], comm_collv_methods[],
-    intracomm_methods[], cartcomm_methods[];
+    intracomm_methods[], cartcomm_methods[], environment_functions[];
 
 #endif

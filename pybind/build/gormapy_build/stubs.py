@@ -19,7 +19,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import NoReturn
 
 from . import docstrings, project
@@ -152,6 +152,9 @@ class _Sources:
 
     def of(self, function: object) -> ast.FunctionDef:
         """Returns the definition of a live function."""
+        if isinstance(function, BuiltinFunctionType):  # the extension's, in place of the only one of that name
+            (only,) = (node for node in self._functions.values() if node.name == function.__name__)
+            return only
         function = inspect.unwrap(getattr(function, "__func__", function))  # type: ignore[arg-type]
         if not isinstance(function, FunctionType):
             _fail(f"{function!r} is not a Python function")
@@ -190,7 +193,7 @@ class _Stub:
             elif isinstance(value, type) and not name.startswith("_"):
                 text = f"{name} = {value.__name__}" if name != value.__name__ else "\n".join(self._class(value))
                 classes.append(text)
-            elif isinstance(value, FunctionType):
+            elif isinstance(value, (FunctionType, BuiltinFunctionType)):
                 node = self._sources.of(value)
                 if node.returns is not None:
                     declared = self._function(name, node)

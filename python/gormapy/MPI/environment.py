@@ -16,6 +16,7 @@ from .buffer import buffer
 from .datatype import Datatype
 from .exception import Exception, check, error
 from .handle import Handle
+from .hot import hot
 from .info import Info
 from .msgbuffer import acquire
 from .sentinel import BottomType, BufferAutomaticType, InPlaceType
@@ -274,12 +275,11 @@ def get_vendor() -> tuple[str, tuple[int, int, int]]:
 # Clock
 # -----
 
-_now = time.monotonic  # CLOCK_MONOTONIC, without looking for it in every call
 
-
+@hot
 def Wtime() -> float:
     """Return the time of a clock."""
-    return _now()
+    return time.monotonic()
 
 
 def Wtick() -> float:

@@ -5,6 +5,8 @@ unusual to its fallback, the Python method of the same name: that is marked `@ho
 to the extension's table.
 """
 
+import sys
+
 from gormapy._ext import fast
 
 
@@ -15,7 +17,7 @@ def hot(method):
 
 
 def install(classes):
-    """Replace the marked methods of these classes (by name) with the extension's."""
+    """Replace the marked methods of these classes, and the marked functions among them, with the extension's."""
     for call in fast.HOT:
         owner, name = call.split(".")
         of_class = fast.OF_CLASS.get(owner, {}).get(name)
@@ -31,3 +33,9 @@ def install(classes):
                 else:
                     setattr(cls, name, of_class)
                 break
+    for name, function in list(classes.items()):
+        if getattr(function, "is_hot", False):
+            fast.document(f"MPI.{name}", function.__doc__ or "")
+            classes[name] = getattr(fast, name)
+            classes[name].__module__ = function.__module__
+            setattr(sys.modules[function.__module__], name, classes[name])  # where pickle looks for it
