@@ -11,7 +11,8 @@
 // Three kinds of blocking collectives of ranks on one host use shared memory
 // instead: the barrier counts there (barrier.go), small collectives publish their
 // data there (board.go, boardop.go), and longer ones publish addresses, from which
-// the others copy (singlecopy.go).
+// the others copy (singlecopy.go; parts.go with a count for each rank, edges.go among
+// neighbors).
 //
 // # Calls that do not match
 //
