@@ -95,7 +95,7 @@ def test_everything_there_is_declared(mpi, names):
 
 def test_docstrings_are_sentences(mpi):
     for name, member in vars(mpi).items():
-        if name.startswith("_") or not (inspect.isclass(member) or inspect.isfunction(member)):
+        if name.startswith("_") or not (inspect.isclass(member) or inspect.isroutine(member)):
             continue
         calls = dir(member) if inspect.isclass(member) and not issubclass(member, BaseException | int) else []
         for call, owner in ((name, member), *((call, inspect.getattr_static(member, call)) for call in calls)):

@@ -16,7 +16,7 @@ def documented(module):
     """Yield the name and the docstring of each public class, function, call and attribute of a module."""
     for name in getattr(module, "__all__", dir(module)):
         obj = getattr(module, name)
-        if name.startswith("_") or not (inspect.isclass(obj) or inspect.isfunction(obj)):
+        if name.startswith("_") or not (inspect.isclass(obj) or inspect.isroutine(obj)):
             continue
         if not obj.__module__.startswith("gormapy") or (obj.__module__ == MPI.__name__ and module is not MPI):
             continue
