@@ -297,3 +297,4 @@ def threads_reduce_at_once():
     assert not failures
     for comm in comms:
         comm.Free()
+    op.Free()
