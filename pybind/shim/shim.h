@@ -478,6 +478,6 @@ extern PyMethodDef win_methods[], comm_methods[], comm_coll_methods[], comm_obje
     request_list_methods[], comm_making_methods[], datatype_methods[], comm_message_methods[], message_methods[],
     win_epoch_methods[], file_methods[], group_methods[], comm_group_methods[], comm_query_methods[],
     datatype_query_methods[], status_query_methods[], datatype_pack_methods[], comm_collv_methods[],
-    intracomm_methods[], cartcomm_methods[], environment_functions[];
+    intracomm_methods[], cartcomm_methods[], function_methods[];
 
 #endif
