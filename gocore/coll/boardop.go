@@ -66,7 +66,7 @@ func (c *Comm) BoardOp(a *Args) *BoardOp {
 
 // boardPair is the most bytes of a part that two ranks with a core each move by the board. A copy to it and one from it, one after
 // the other, take longer than one by the kernel for more.
-const boardPair = 16 << 10
+const boardPair = 64 << 10
 
 // copiesOnce reports whether two ranks copy data from rank to rank although the board has room for it.
 func (c *Comm) copiesOnce(a *Args) bool {

@@ -15,7 +15,7 @@ import (
 
 // edgesHead is what a rank publishes in its slot.
 type edgesHead struct {
-	source        // addr 0: the data are in the slot
+	source        // addr 0: the data are in the slot; share inLong: in the long one
 	bytes   int64 // of the message that goes along all edges; inTable: each has its own
 	entries int64 // of the table
 	short   [shortMessage]byte
@@ -123,17 +123,19 @@ func (d *SingleCopyOp) writeEdges() {
 	p := d.edges.out[0].Buf
 	n := p.Bytes()
 	h.bytes = int64(n)
-	switch {
-	case n == 0:
-	case n <= shortMessage:
-		pack(h.short[:n], p)
-	case n <= b.bytes:
-		to := b.slotData(me, d.k)
+	if n <= shortMessage {
+		if n > 0 {
+			pack(h.short[:n], p)
+		}
+		return
+	}
+	if to, where := d.slotRoom(n); to != nil {
+		h.source = where
 		atom.Writes(to, n)
 		pack(unsafe.Slice((*byte)(to), n), p)
-	default:
-		h.source = d.dense(p, 1)
+		return
 	}
+	h.source = d.dense(p, 1)
 }
 
 // writeEdgeTable writes a table, and the parts if there is room.
@@ -162,6 +164,12 @@ func (d *SingleCopyOp) writeEdgeTable(h *edgesHead) {
 	}
 	atom.Writes(data, size)
 	table := edgeTable(data, len(out))
+	if to, where := d.slotRoom(max(total, b.bytes+1)); to != nil {
+		h.source = where
+		atom.Writes(to, total)
+		d.packEdges(to, table, 0)
+		return
+	}
 	if first, n := d.together(total); n > 0 && (!d.stages(total/len(out)) || d.c.eng.Share(first, n) != 0) {
 		for i := range out {
 			table[i] = d.entry(i, int(uintptr(out[i].Addr)-uintptr(first)))
@@ -247,7 +255,7 @@ func (d *SingleCopyOp) takeEdge(dst p2p.Buf, r int) {
 	off, n := 0, int(h.bytes)
 	from := unsafe.Pointer(&h.short)
 	if n > shortMessage {
-		from = b.slotData(r, d.k)
+		from = d.slotAt(r, &h.source)
 	}
 	if n == inTable {
 		place := d.nextEdge(r)
@@ -255,7 +263,7 @@ func (d *SingleCopyOp) takeEdge(dst p2p.Buf, r int) {
 			return
 		}
 		off, n = int(place.off), int(place.bytes)
-		from = unsafe.Add(b.slotData(r, d.k), off)
+		from = unsafe.Add(d.slotAt(r, &h.source), off)
 	}
 	room := dst.Bytes()
 	if n > room {

@@ -13,7 +13,8 @@ import (
 // how many the others do. So each decides alone how it publishes what it sends, and the ranks that read find that out:
 //
 //   - The slot has a head (partsHead), which is a source and the number of bytes.
-//   - Few bytes follow in the slot, or in its data. Then the rank need not wait for those that read it, as on the board.
+//   - Few bytes follow in the slot, or in its data, or in its long slot if that is free (slotRoom). Then the rank need not wait for those that
+//     read it, as on the board.
 //   - Of more bytes the head says where they are, as in other collectives by single copies. Then the rank waits.
 //   - What differs by reader, and is not for one reader alone, has a table in the slot's data: where the part of each rank begins,
 //     and how long it is.
@@ -22,7 +23,7 @@ import (
 
 // partsHead is what a rank publishes in its slot.
 type partsHead struct {
-	source       // addr 0: the data are in the slot
+	source       // addr 0: the data are in the slot; share inLong: in the long one
 	bytes  int64 // of the part; inTable: of each rank another one
 	short  [shortPart]byte
 }
@@ -122,6 +123,34 @@ func (b *Board) head(r int, k uint32) *partsHead { return (*partsHead)(b.place(r
 // slotData returns the address of the data of rank r's slot of collective k.
 func (b *Board) slotData(r int, k uint32) unsafe.Pointer { return b.place(r, k, b.bytes) }
 
+// inLong is the share of a source without an address if the data are in the rank's long slot.
+const inLong = 1
+
+// slotRoom returns room for n bytes, in this rank's slot or in its long one, and the source that says which; nil if there is none: others may
+// still read the long one.
+func (d *SingleCopyOp) slotRoom(n int) (to unsafe.Pointer, where source) {
+	b := d.c.board
+	switch {
+	case n <= b.bytes:
+		return b.slotData(d.c.Rank, d.k), source{}
+	case n <= min(b.longBytes, mostInSlot) && b.room(d.k, n):
+		return b.place(d.c.Rank, d.k, n), source{share: inLong}
+	}
+	return nil, source{}
+}
+
+// mostInSlot is the most bytes that a rank copies into its long slot.
+const mostInSlot = 64 << 10
+
+// slotAt returns where the data in rank r's slot, or in its long one, begin.
+func (d *SingleCopyOp) slotAt(r int, where *source) unsafe.Pointer {
+	b := d.c.board
+	if where.share == inLong {
+		return b.place(r, d.k, b.longBytes)
+	}
+	return b.slotData(r, d.k)
+}
+
 // table returns the table in rank r's slot.
 func (d *SingleCopyOp) table(r int) []partPlace {
 	return unsafe.Slice((*partPlace)(d.c.board.slotData(r, d.k)), d.c.Size)
@@ -140,12 +169,16 @@ func (d *SingleCopyOp) writeParts() {
 	p := d.sentTo(1 - me) // to any rank, if there are more
 	n := p.Bytes()
 	h.bytes = int64(n)
+	if n <= shortPart {
+		if n > 0 {
+			pack(h.short[:n], p)
+		}
+		return
+	}
+	to, where := d.slotRoom(n)
 	switch {
-	case n == 0:
-	case n <= shortPart:
-		pack(h.short[:n], p)
-	case n <= b.bytes:
-		to := b.slotData(me, d.k)
+	case to != nil:
+		h.source = where
 		atom.Writes(to, n)
 		pack(unsafe.Slice((*byte)(to), n), p)
 	case d.Kind == KindAlltoallv && d.SendInPlace:
@@ -188,6 +221,12 @@ func (d *SingleCopyOp) writeTable(h *partsHead) {
 		return
 	case at+total <= int64(b.bytes):
 		d.packParts(data, table, at)
+		return
+	}
+	if to, where := d.slotRoom(int(max(total, int64(b.bytes)+1))); to != nil {
+		h.source = where
+		atom.Writes(to, int(total))
+		d.packParts(to, table, 0)
 		return
 	}
 	var lo, hi uintptr
@@ -251,12 +290,12 @@ func (d *SingleCopyOp) takePart(dst p2p.Buf, r int) {
 	off, n := 0, int(h.bytes)
 	from := unsafe.Pointer(&h.short)
 	if n > shortPart {
-		from = b.slotData(r, d.k)
+		from = d.slotAt(r, &h.source)
 	}
 	if n == inTable {
 		place := d.table(r)[d.c.Rank]
 		off, n = int(place.off), int(place.bytes)
-		from = unsafe.Add(b.slotData(r, d.k), off)
+		from = unsafe.Add(d.slotAt(r, &h.source), off)
 	}
 	room := dst.Bytes()
 	if n > room {
