@@ -568,8 +568,12 @@ func (d *SingleCopyOp) source(p unsafe.Pointer, n int) source {
 func (d *SingleCopyOp) dense(b p2p.Buf, parts int) source {
 	unit := b.Bytes()
 	b.Count *= parts
+	own, unread := 0, 0
+	if parts > 1 {
+		own, unread = d.c.Rank*unit, unit
+	}
 	if b.Type.Dense() || unit == 0 {
-		return d.source(d.exposed(b.Addr, b.Bytes(), unit, 0, 0), b.Bytes())
+		return d.source(d.exposed(b.Addr, b.Bytes(), unit, own, unread), b.Bytes())
 	}
 	return d.packed(b, unit)
 }

@@ -1,7 +1,9 @@
 package coll
 
 import (
+	"math"
 	"math/bits"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -9,6 +11,8 @@ import (
 
 	"gormapy/gocore/arena"
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/job"
+	"gormapy/gocore/sys"
 	"gormapy/gocore/sys/atom"
 )
 
@@ -122,10 +126,13 @@ func (l *stranded) forget() {
 	l.all = nil
 }
 
-// stageMost is how many bytes of a rank are staged in a collective of a kind: of a part that one rank or each rank reads, of
-// operands, and of what all ranks read at the same time. On a machine with 16 cores, and 4 or 16 ranks, copies by the kernel
-// are faster for more. A scatter's data, which the root alone would copy for the others to read a part each, is not staged.
-var stageMost = [kinds]int{
+// stageLimits are how many bytes of a rank are staged in a collective of a kind: of a part that one rank or each rank reads, of
+// operands, and of what all ranks read at the same time.
+type stageLimits [kinds]int
+
+// stageMost are the limits where copies by the kernel are fast. On a machine with 16 cores, and 4 or 16 ranks, they are faster for
+// more. A scatter's data, which the root alone would copy for the others to read a part each, is not staged.
+var stageMost = stageLimits{
 	KindBcast:              1 << 20,
 	KindGather:             64 << 10,
 	KindAllgather:          64 << 10,
@@ -140,20 +147,68 @@ var stageMost = [kinds]int{
 	KindReduceScatterBlock: 1 << 20,
 }
 
-// stagePair is from how many bytes on one of two ranks stages an operand.
+// stageMostSlow are the limits where two copies by the processor take less time than one by the kernel (kernelIsSlow). On a machine
+// with 2 such cores, 2 ranks take half of the time for 64 KiB to 1 MiB, also if the data are in no cache, and 4 ranks two thirds.
+var stageMostSlow = stageLimits{
+	KindBcast:              2 << 20,
+	KindGather:             2 << 20,
+	KindScatter:            1 << 20, // see scatterers
+	KindAllgather:          2 << 20,
+	KindAlltoall:           256 << 10, // for each rank
+	KindGatherv:            2 << 20,
+	KindScatterv:           1 << 20,
+	KindAllgatherv:         2 << 20,
+	KindAlltoallv:          256 << 10, // for each rank
+	KindNeighborAllgather:  1 << 20,
+	KindNeighborAlltoall:   256 << 10, // for each edge
+	KindReduce:             4 << 20,
+	KindAllreduce:          4 << 20,
+	KindReduceScatterBlock: 4 << 20,
+}
+
+// scatterers is the most ranks of a scatter that is staged: the root copies the parts of all others.
+const scatterers = 4
+
+// stagePair is from how many bytes on one of two ranks stages an operand where copies by the kernel are fast.
 const stagePair = 256 << 10
 
 // stages reports whether n bytes of this rank, or that number for each rank, are staged. Of two ranks, one reads what the other
 // would stage: a copy less. But it folds in place what is staged, which is faster for long operands that have changed since they
 // were read last. For those that have not, and lie in both caches, it is slower.
 func (d *SingleCopyOp) stages(n int) bool {
-	return n > 0 && n <= stageMost[d.Kind] && (d.c.Size > 2 || d.Op != 0 && n > stagePair)
+	switch {
+	case n <= 0 || n > stageMostSlow[d.Kind]:
+		return false
+	case kernelIsSlow():
+		return d.c.Size <= scatterers || d.Kind != KindScatter && d.Kind != KindScatterv
+	}
+	return n <= stageMost[d.Kind] && (d.c.Size > 2 || d.Op != 0 && n > stagePair)
 }
+
+// kernelIsSlow reports whether two copies by the processor take less time than one by the kernel from another process. The kernel looks up
+// and pins each page, so the newer a processor, the slower the kernel in comparison. It is measured once, with a copy of this process's
+// own memory, in less than a millisecond.
+var kernelIsSlow = sync.OnceValue(func() bool {
+	const n, times = 512 << 10, 4
+	from, stage, to := make([]byte, n), make([]byte, n), make([]byte, n)
+	kernel, processor := int64(math.MaxInt64), int64(math.MaxInt64)
+	for range times { // the shortest of the times: the first one touches the memory, and others may run meanwhile
+		begun := job.Now()
+		if sys.ReadProcess(os.Getpid(), unsafe.Pointer(&to[0]), uint64(uintptr(unsafe.Pointer(&from[0]))), n) != nil {
+			return false
+		}
+		between := job.Now()
+		copy(stage, from)
+		copy(to, stage)
+		kernel, processor = min(kernel, between-begun), min(processor, job.Now()-between)
+	}
+	return kernel > processor+processor/4
+})
 
 // exposed returns where the others read n bytes of this rank's memory at p, of which unit count for stages: there, if it
 // lies in the arena or is long, else in a stage. Nobody reads unread bytes at offset off.
 func (d *SingleCopyOp) exposed(p unsafe.Pointer, n, unit, off, unread int) unsafe.Pointer {
-	if d.c.eng.Share(p, n) != 0 || !d.stages(unit) {
+	if d.c.eng.Share(p, n) != 0 || !d.stages(unit) || n > stageKept {
 		return p
 	}
 	s := d.stage(n)
