@@ -39,7 +39,7 @@ import (
 //
 // In the first one on a communicator the ranks find out together whether each can read
 // from every other; if not, they use messages. So does an allreduce of two ranks with a core each, unless all data lies in
-// their arenas: by messages both copy at the same time. They find that out in a number before.
+// their arenas or is staged: by messages both copy at the same time. They find that out in a number before.
 type SingleCopyOp struct {
 	Args
 	c       *Comm
@@ -737,11 +737,13 @@ func (d *SingleCopyOp) trial() []func() bool {
 	}
 }
 
-// pair returns the steps of an allreduce of two ranks with a core each, which uses messages unless all data lies in their arenas.
+// pair returns the steps of an allreduce of two ranks with a core each, which uses messages unless all data lies in their arenas, or is staged.
 func (d *SingleCopyOp) pair() []func() bool {
 	return []func() bool{
 		d.publish(&d.k, func() source {
-			d.mine = d.inArena()
+			if d.mine = 0; d.inArena() || kernelIsSlow() && d.stages(d.Bytes) {
+				d.mine = 1
+			}
 			return source{addr: d.mine}
 		}),
 		d.read(&d.k, d.anyRank),
@@ -756,12 +758,9 @@ func (d *SingleCopyOp) pair() []func() bool {
 	}
 }
 
-// inArena returns 1 if what the other rank reads lies in the arena, else 0.
-func (d *SingleCopyOp) inArena() uint64 {
-	if d.Send.Type.Dense() && d.c.eng.Share(d.Send.Addr, d.Send.Bytes()) != 0 {
-		return 1
-	}
-	return 0
+// inArena reports whether what the other rank reads lies in the arena.
+func (d *SingleCopyOp) inArena() bool {
+	return d.Send.Type.Dense() && d.c.eng.Share(d.Send.Addr, d.Send.Bytes()) != 0
 }
 
 // byMessages does the collective by messages; it is a step.
