@@ -69,7 +69,7 @@ type Board struct {
 
 	nonblocking nonblockingBoard
 
-	seen      uint32 // no other rank reads slots of collectives up to this
+	seen uint32 // no other rank reads slots of collectives up to this
 }
 
 type boardRank struct {

@@ -64,13 +64,13 @@ func (c *Comm) BoardOp(a *Args) *BoardOp {
 	return s
 }
 
-// boardPair is the most bytes of a part that two ranks with a core each move by the board. A copy to it and one from it, one after
-// the other, take longer than one by the kernel for more.
-const boardPair = 64 << 10
+// pairMost is the most bytes of a part that two ranks with a core each move by the board: a copy to it and one from it, one after the
+// other, take longer than one by the kernel for more. Where copies by the kernel are slow, all that has room goes by the board.
+const pairMost = 16 << 10
 
 // copiesOnce reports whether two ranks copy data from rank to rank although the board has room for it.
 func (c *Comm) copiesOnce(a *Args) bool {
-	return c.Size == 2 && a.Bytes > boardPair && (a.Op == 0 || a.Kind == KindReduce) && a.Objects == nil && a.Kind != KindComm &&
+	return c.Size == 2 && a.Bytes > pairMost && !c.slowKernel && (a.Op == 0 || a.Kind == KindReduce) && a.Objects == nil && a.Kind != KindComm &&
 		c.singleCopy != singleCopyNo && !c.eng.CoresShared()
 }
 

@@ -39,6 +39,7 @@ type Comm struct {
 
 	stranded   stranded
 	singleCopy uint8  // whether the ranks can read each other's memory
+	slowKernel bool   // and whether they all find that slow: kernelIsSlow
 	word       uint64 // read by the other ranks to find that out
 }
 
@@ -169,7 +170,7 @@ func (c *Comm) Restart() {
 	clear(c.kept)
 	c.keptMu.Unlock()
 	c.stranded.forget()
-	c.singleCopy = singleCopyUnknown // the reset may have interrupted the trial
+	c.singleCopy, c.slowKernel = singleCopyUnknown, false // the reset may have interrupted the trial
 	if c.board != nil {
 		c.board.zero()
 	}

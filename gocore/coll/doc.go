@@ -8,10 +8,10 @@
 // of the k-th collective on a communicator carry tag k in the communicator's
 // second context, so collectives in flight do not mix.
 //
-// Three kinds of blocking collectives of ranks on one host use shared memory
-// instead: the barrier counts there (barrier.go), small collectives publish their
-// data there (board.go, boardop.go), and longer ones publish addresses, from which
-// the others copy (singlecopy.go; parts.go with a count for each rank, edges.go among
+// Collectives of ranks on one host use shared memory instead: the barrier counts
+// there (barrier.go), small collectives publish their data there (board.go, boardop.go;
+// nonblockingboard.go, nonblockingop.go), and longer blocking ones publish addresses, from
+// which the others copy (singlecopy.go; parts.go with a count for each rank, edges.go among
 // neighbors).
 //
 // # Calls that do not match
@@ -33,16 +33,17 @@
 // The algorithm depends on the amount of data per rank. On a machine with 2 cores:
 //
 //   - barrier: one counter, or groups that have a counter each, from 32 ranks on if each has a core (barrier.go).
+//   - up to job.BoardSlotBytes, nonblocking: flat, by slots for these.
 //   - up to job.BoardSlotBytes (job.LongSlotBytes in small jobs), blocking: flat
 //     through the board, but for an allreduce of 64 ranks or more if each has a core (boardgroups.go). A tree has fewer
 //     cache lines to read, but as many consecutive waits as it has levels. docs/collectives-model.md has the counts for
 //     up to 256 ranks.
-//   - longer (of two ranks with a core each, more than boardPair), blocking: each rank copies what it
+//   - longer (of two ranks with a core each, more than pairMost), blocking: each rank copies what it
 //     needs straight from the others' buffers, once; reductions fold a slice each, but for a Reduce of two ranks (singlereduce.go). What
-//     is not long, and of two ranks only operands from stagePair on, is read from a copy that the others map (stage.go).
+//     is not long is read from a copy that the others map; how long that is depends on the speed of copies by the kernel (stage.go).
 //   - with a count for each rank, blocking: the same, or from the slots of the board, as each rank decides for what it sends (parts.go).
 //     The first rooted ones on a communicator use messages.
-//   - else, and an allreduce of two ranks with a core each, by messages. Bcast: binomial tree, from 256 KiB on in segments, so that
+//   - else, and an allreduce of two ranks with a core each that is not staged, by messages. Bcast: binomial tree, from 256 KiB on in segments, so that
 //     a rank passes on one while it receives the next. Gather, Scatter, Allgather,
 //     Alltoall: each part directly from its source to its destination. Reduce,
 //     Allreduce from 32 KiB, Reduce_scatter_block: a slice each, then the slices are

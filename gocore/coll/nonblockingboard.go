@@ -83,7 +83,9 @@ func (b *nonblockingBoard) zero() {
 }
 
 // slot returns rank r's slot of collective k.
-func (b *nonblockingBoard) slot(r int, k uint32) *slot { return &b.ranks[r].slots[k%job.NonblockingSlots] }
+func (b *nonblockingBoard) slot(r int, k uint32) *slot {
+	return &b.ranks[r].slots[k%job.NonblockingSlots]
+}
 
 // place returns the address of rank r's data of collective k, which has n bytes.
 func (b *nonblockingBoard) place(r int, k uint32, n int) unsafe.Pointer {

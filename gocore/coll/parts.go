@@ -133,14 +133,11 @@ func (d *SingleCopyOp) slotRoom(n int) (to unsafe.Pointer, where source) {
 	switch {
 	case n <= b.bytes:
 		return b.slotData(d.c.Rank, d.k), source{}
-	case n <= min(b.longBytes, mostInSlot) && b.room(d.k, n):
+	case n <= b.longBytes && (n <= pairMost || kernelIsSlow()) && b.room(d.k, n):
 		return b.place(d.c.Rank, d.k, n), source{share: inLong}
 	}
 	return nil, source{}
 }
-
-// mostInSlot is the most bytes that a rank copies into its long slot.
-const mostInSlot = 64 << 10
 
 // slotAt returns where the data in rank r's slot, or in its long one, begin.
 func (d *SingleCopyOp) slotAt(r int, where *source) unsafe.Pointer {

@@ -698,7 +698,7 @@ func (d *SingleCopyOp) trial() []func() bool {
 	var k, k2 uint32
 	word := &c.word
 	*word = magic + uint64(c.Chan.World[c.Rank])
-	readable := uint64(1)
+	readable, slow := uint64(1), uint64(1)
 	return []func() bool{
 		d.publish(&k, func() source { return source{addr: uint64(uintptr(unsafe.Pointer(word)))} }),
 		d.read(&k, d.anyRank),
@@ -715,19 +715,25 @@ func (d *SingleCopyOp) trial() []func() bool {
 			d.err, d.memoryErr, d.unreadable = nil, false, false
 		}),
 		d.leave(&k),
-		d.publish(&k2, func() source { return source{addr: readable} }),
+		d.publish(&k2, func() source {
+			if !kernelIsSlow() {
+				slow = 0
+			}
+			return source{addr: readable, share: slow}
+		}),
 		d.read(&k2, d.anyRank),
 		then(func() {
 			for r, theirs := range d.from {
-				if r != c.Rank && theirs.addr == 0 {
-					readable = 0
+				if r == c.Rank {
+					continue
 				}
+				readable, slow = min(readable, theirs.addr), min(slow, theirs.share)
 			}
 		}),
 		d.leave(&k2),
 		func() bool {
 			if readable != 0 {
-				c.singleCopy = singleCopyYes
+				c.singleCopy, c.slowKernel = singleCopyYes, slow != 0
 				d.steps = append(d.steps, d.begin()...)
 				return true
 			}
