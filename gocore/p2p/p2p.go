@@ -56,15 +56,16 @@ type P2P struct {
 	abandonedReads atomic.Int32 // see reading
 	incoming       []incoming   // by world rank; under the poll lock
 
-	tokens sync.Mutex
-	next   uint64
-	byID   map[uint64]*Request
+	tokens  sync.Mutex
+	next    uint64
+	byID    map[uint64]*Request
+	streams []uint64 // by world rank: the token of the last receive in pieces
 }
 
 // New returns the layer and sets the handlers of its kinds of messages.
 func New(e *engine.Engine) *P2P {
 	p := &P2P{eng: e, queues: map[uint32]*queue{}, byID: map[uint64]*Request{}, timings: make([]timings, e.Places()),
-		incoming: make([]incoming, e.Places()), credits: make([]credit, e.Places()), creditLimit: creditLimit(e.Size)}
+		streams: make([]uint64, e.Places()), incoming: make([]incoming, e.Places()), credits: make([]credit, e.Places()), creditLimit: creditLimit(e.Size)}
 	e.Handle(fabric.KindEager, p.onMessage)
 	e.Handle(fabric.KindRTS, p.onMessage)
 	e.Handle(fabric.KindCTS, p.onCTS)
@@ -76,7 +77,7 @@ func New(e *engine.Engine) *P2P {
 	e.SetPlacer(fabric.KindRTS, p.placeMessage)
 	e.SetPlacer(fabric.KindData, p.placeData)
 	e.OnGone(p.forgetGivenUp)
-	e.OnForget(func(n int) { p.credits[n], p.timings[n], p.incoming[n] = credit{}, timings{}, incoming{} })
+	e.OnForget(func(n int) { p.credits[n], p.timings[n], p.incoming[n], p.streams[n] = credit{}, timings{}, incoming{}, 0 })
 	return p
 }
 
@@ -512,6 +513,8 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 	start := int64(0)
 	if h.Flags&FlagPull == 0 {
 		chosen = stream
+	} else if p.streaming(src) {
+		chosen = stream // not measured: the time of those before it would count, too
 	} else if p.eng.Active(src) && !p.announced() {
 		r.timing = p.timings[src].of(r.total)
 		few := divided
@@ -539,7 +542,11 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 		}
 	}
 	r.start = start
-	p.clear(src, h, p.remember(r), r.total, 0)
+	token := p.remember(r)
+	p.tokens.Lock()
+	p.streams[src] = token
+	p.tokens.Unlock()
+	p.clear(src, h, token, r.total, 0)
 }
 
 // finish completes the receive of a message that was sent whole. It has been matched, even if the data could not be

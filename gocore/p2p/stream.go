@@ -18,6 +18,13 @@ func (p *P2P) clear(src int, h *fabric.Header, token uint64, total, from int) {
 	p.eng.Send(src, &reply, nil, nil, nil)
 }
 
+// streaming reports whether this rank is receiving a message of rank src in pieces.
+func (p *P2P) streaming(src int) bool {
+	p.tokens.Lock()
+	defer p.tokens.Unlock()
+	return p.byID[p.streams[src]] != nil
+}
+
 // onCTS sends the data that the receiver asks for.
 func (p *P2P) onCTS(src int, h *fabric.Header, _ []byte) {
 	r := p.recall(h.A)
