@@ -188,14 +188,7 @@ func FileAccess(kind int, h, offset, addr, count, typ int64, st *Status, pending
 		return CodeOf(e)
 	}
 	r := takeRequestOf(fileOp{o})
-	if !r.advance() {
-		if code = r.block(pending); code != 0 {
-			return code
-		}
-	}
-	code = r.finish(0, st)
-	giveRequest(r)
-	return code
+	return r.conclude(st, pending)
 }
 
 // FileSetSize begins to set the length of a file.

@@ -106,6 +106,11 @@ func Blocking(kind int, comm, addr, count, typ int64, peer, tag int, st *Status,
 		return CodeOf(e)
 	}
 	r.launch()
+	return r.conclude(st, pending)
+}
+
+// conclude waits for a request without a handle, of a blocking call, and finishes it; see block.
+func (r *Request) conclude(st *Status, pending *int64) (code Code) {
 	if !r.advance() {
 		if code = r.block(pending); code != 0 {
 			return code
@@ -197,14 +202,7 @@ func SendrecvReplace(comm, addr, count, typ int64, dest, sendtag, source, recvta
 	}
 	giveRequest(send)
 	recv.launch()
-	if !recv.advance() {
-		if code = recv.block(pending); code != 0 {
-			return code
-		}
-	}
-	code = recv.finish(0, st)
-	giveRequest(recv)
-	return code
+	return recv.conclude(st, pending)
 }
 
 // joined is a send and a receive as one operation, whose status is the receive's. If
@@ -502,12 +500,5 @@ func BlockingMrecv(msg, addr, count, typ int64, st *Status, pending *int64, ther
 	r := takeRequest()
 	r.buf, r.recv, r.ch = b, true, m.Channel()
 	m.Recv(&r.Request, b)
-	if !r.advance() {
-		if code = r.block(pending); code != 0 {
-			return code
-		}
-	}
-	code = r.finish(0, st)
-	giveRequest(r)
-	return code
+	return r.conclude(st, pending)
 }

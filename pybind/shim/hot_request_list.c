@@ -221,25 +221,17 @@ static PyObject *some(requests *q, int wait) {
   return out;
 }
 
-static PyObject *request_waitsome(HOT) {
+static PyObject *some_of(HOT, int which, int wait) {
   PyObject *a[2];
   requests q;
-  if (gm_forked || match_args(all_names, 1, args, n, kwnames, a) < 0 || take(&q, a[0], a[1]) < 0)
-    FALL_BACK(CALL_WAITSOME);
-  PyObject *out = some(&q, 1);
+  if (gm_forked || match_args(all_names, 1, args, n, kwnames, a) < 0 || take(&q, a[0], a[1]) < 0) FALL_BACK(which);
+  PyObject *out = some(&q, wait);
   release(&q);
   return out;
 }
 
-static PyObject *request_testsome(HOT) {
-  PyObject *a[2];
-  requests q;
-  if (gm_forked || match_args(all_names, 1, args, n, kwnames, a) < 0 || take(&q, a[0], a[1]) < 0)
-    FALL_BACK(CALL_TESTSOME);
-  PyObject *out = some(&q, 0);
-  release(&q);
-  return out;
-}
+static PyObject *request_waitsome(HOT) { return some_of(self, args, n, kwnames, CALL_WAITSOME, 1); }
+static PyObject *request_testsome(HOT) { return some_of(self, args, n, kwnames, CALL_TESTSOME, 0); }
 
 TRACED(request_waitall, CALL_WAITALL)
 TRACED(request_testall, CALL_TESTALL)
