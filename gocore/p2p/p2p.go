@@ -77,7 +77,9 @@ func New(e *engine.Engine) *P2P {
 	e.SetPlacer(fabric.KindRTS, p.placeMessage)
 	e.SetPlacer(fabric.KindData, p.placeData)
 	e.OnGone(p.forgetGivenUp)
-	e.OnForget(func(n int) { p.credits[n], p.timings[n], p.incoming[n], p.streams[n] = credit{}, timings{}, incoming{}, 0 })
+	e.OnForget(func(n int) {
+		p.credits[n], p.timings[n], p.incoming[n], p.streams[n] = credit{}, timings{}, incoming{}, 0
+	})
 	return p
 }
 
