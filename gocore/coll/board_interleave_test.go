@@ -275,8 +275,12 @@ func TestEveryInterleavingOfRefusals(t *testing.T) {
 func TestEveryInterleavingOfRetract(t *testing.T) {
 	explore.Run(t, explore.Options{}, func(w *explore.World) {
 		ranks, data := new([2]boardRank), new([2]uint32)
+		nonblocking := new([2]nonblockingRank)
 		for k := range ranks[0].slots {
 			w.Memory(fmt.Sprintf("slot[%d]", k), unsafe.Pointer(&ranks[0].slots[k]), uintptr(16+sourceBytes))
+		}
+		for k := range nonblocking[0].slots {
+			w.Memory(fmt.Sprintf("nonblocking[%d]", k), unsafe.Pointer(&nonblocking[0].slots[k]), 16)
 		}
 		w.Memory("data", unsafe.Pointer(data), 8)
 		call := Call{Kind: KindAllreduce, Bytes: 1 << 20}
@@ -294,7 +298,7 @@ func TestEveryInterleavingOfRetract(t *testing.T) {
 			}
 		})
 		w.Thread("reader", func(t *explore.Thread) {
-			b := &Board{ranks: ranks[:], me: 1}
+			b := &Board{ranks: ranks[:], me: 1, nonblocking: nonblockingBoard{ranks: nonblocking[:]}}
 			for i := range data {
 				k := uint32(5 + i)
 				if !b.filled(0, k) || b.retracted(0, k) {
