@@ -148,10 +148,16 @@ MISMATCHES = {
     "counts": lambda comm: comm.Iallreduce(more[: 1 + rank % 2], more[8 : 9 + rank % 2].copy()),
     "a long one": lambda comm: comm.Iallgather(np.ones(1 + rank % 2 * 9999), np.ones((1 + rank % 2 * 9999) * size)),
     "operations": lambda comm: comm.Iallreduce(one, more[:1].copy(), MPI.MAX if rank % 2 else MPI.MIN),
-    "kinds": lambda comm: comm.Iallgather(one, more[:size].copy()) if rank % 2 else comm.Iallreduce(one, more[:1].copy()),
+    "kinds": lambda comm: (
+        comm.Iallgather(one, more[:size].copy()) if rank % 2 else comm.Iallreduce(one, more[:1].copy())
+    ),
     "a barrier": lambda comm: comm.Ibarrier() if rank % 2 else comm.Iallreduce(one, more[:1].copy()),
-    "blocking": lambda comm: comm.Allreduce(one, more[:1].copy()) if rank % 2 else comm.Iallreduce(one, more[:1].copy()),
-    "blocking roots": lambda comm: comm.Bcast(one, (rank + 1) % size) if rank % 2 else comm.Ibcast(one, (rank + 1) % size),
+    "blocking": lambda comm: (
+        comm.Allreduce(one, more[:1].copy()) if rank % 2 else comm.Iallreduce(one, more[:1].copy())
+    ),
+    "blocking roots": lambda comm: (
+        comm.Bcast(one, (rank + 1) % size) if rank % 2 else comm.Ibcast(one, (rank + 1) % size)
+    ),
     "objects": lambda comm: comm.allgather(1) if rank % 2 else comm.Iallreduce(one, more[:1].copy()),
 }
 
