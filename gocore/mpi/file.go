@@ -178,7 +178,8 @@ func FileAccess(kind int, h, offset, addr, count, typ int64, st *Status, pending
 		return CodeOf(e)
 	}
 	if moved, done, e := f.AtOnce(mpiio.Kind(kind), offset, b); done {
-		if *st = empty; e == nil {
+		if e == nil { // a call that is refused leaves the status as it is
+			*st = empty
 			st.Bytes = moved
 		}
 		return CodeOf(e)

@@ -61,5 +61,9 @@ def test_a_file_is_left_alone_if_there_is_no_status(ranks, tmp_path):
     ranks(1, program.a_file_is_left_alone_if_there_is_no_status, str(tmp_path))
 
 
+def test_a_refused_access_to_a_file_leaves_the_status_as_it_is(ranks, tmp_path):
+    ranks(1, program.a_refused_access_to_a_file_leaves_the_status_as_it_is, str(tmp_path))
+
+
 def test_a_message_is_still_there_if_there_is_no_status(ranks):
     ranks(1, program.a_message_is_still_there_if_there_is_no_status)

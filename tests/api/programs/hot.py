@@ -172,6 +172,32 @@ def a_file_is_left_alone_if_there_is_no_status(folder):
     file.Close()
 
 
+def a_refused_access_to_a_file_leaves_the_status_as_it_is(folder):
+    """As a refused receive does: nothing has been read or written that the status could tell of."""
+    path, data, status = folder + "/file", np.ones(4, "u1"), mpi.Status()
+    file = mpi.File.Open(mpi.COMM_SELF, path, mpi.MODE_CREATE | mpi.MODE_WRONLY)
+    read_only = mpi.File.Open(mpi.COMM_SELF, path, mpi.MODE_RDONLY)
+    for call in (
+        lambda: file.Write_at(-1, data, status),
+        lambda: file.Write_at(1 << 62, data, status),
+        lambda: file.Write_at_all(-1, data, status),
+        lambda: file.Read_at(0, data, status),
+        lambda: file.Read(data, status),
+        lambda: read_only.Read_at(-1, data, status),
+        lambda: read_only.Write_at(0, data, status),
+        lambda: read_only.Write_shared(data, status),
+    ):
+        status.Set_source(3)
+        status.Set_tag(5)
+        status.Set_elements(mpi.BYTE, 9)
+        with pytest.raises(mpi.Exception):
+            call()
+        assert (status.source, status.tag, status.error, status.count) == (3, 5, 0, 9)
+    assert file.size == 0
+    file.Close()
+    read_only.Close()
+
+
 def a_message_is_still_there_if_there_is_no_status():
     world, data = mpi.COMM_SELF, np.zeros(4, "u1")
     world.Send(np.ones(4, "u1"), 0)
