@@ -112,7 +112,7 @@ func Blocking(kind int, comm, addr, count, typ int64, peer, tag int, st *Status,
 // conclude waits for a request without a handle, of a blocking call, and finishes it; see block.
 func (r *Request) conclude(st *Status, pending *int64) (code Code) {
 	if !r.advance() {
-		if code = r.block(pending); code != 0 {
+		if code = r.block(st, pending); code != 0 {
 			return code
 		}
 	}
@@ -121,9 +121,11 @@ func (r *Request) conclude(st *Status, pending *int64) (code Code) {
 	return code
 }
 
-// block waits for a request without a handle, of a blocking call. If it is interrupted, the request gets one, *pending.
-func (r *Request) block(pending *int64) Code {
-	switch err := proc.eng.Wait(r.reason(0), r.advance, r.check); err {
+// block waits for a request without a handle, of a blocking call. If it is interrupted, the request gets one, *pending. If it can't complete, the
+// status says so.
+func (r *Request) block(st *Status, pending *int64) Code {
+	err := proc.eng.Wait(r.reason(0), r.advance, r.check)
+	switch err {
 	case nil:
 		return 0
 	case engine.ErrInterrupted:
@@ -133,12 +135,9 @@ func (r *Request) block(pending *int64) Code {
 			*pending = reqs.add(r)
 			return Interrupted
 		}
-		r.abandon()
-		return CodeOf(e)
-	default:
-		r.abandon()
-		return codeOfErr(noneLeft(err))
+		err = e
 	}
+	return r.failWith(noneLeft(err), 0, st)
 }
 
 // SendNow is a blocking send that does not wait: if the message can't be sent at once,

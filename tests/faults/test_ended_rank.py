@@ -34,6 +34,11 @@ def test_messages_of_an_ended_rank_can_still_be_received(mpirun):
     )
 
 
+@pytest.mark.parametrize("call", ["recv", "wait", "sendrecv", "short", "long"])
+def test_the_status_says_that_a_receive_has_failed(mpirun, call):
+    mpirun(2, program.the_status_says_that_a_receive_has_failed, call)
+
+
 def test_uninvolved_ranks_go_on(mpirun):
     mpirun(
         3,

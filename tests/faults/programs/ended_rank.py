@@ -25,6 +25,22 @@ def messages_of_an_ended_rank_can_still_be_received():
             world.Recv(a, source=1)
 
 
+def the_status_says_that_a_receive_has_failed(call):
+    """Of all calls that receive: the long messages and the short ones, those that wait in Python and those that wait in the core."""
+    if rank == 1:
+        return
+    data, status = np.zeros(4 if call != "long" else 100_000), MPI.Status()
+    receive = {
+        "recv": lambda: world.Recv(data, 1, 0, status),
+        "wait": lambda: world.Irecv(data, 1, 0).Wait(status),
+        "sendrecv": lambda: world.Sendrecv(data.copy(), 1, 0, data, 1, 0, status),
+    }.get(call, lambda: world.Sendrecv_replace(data, 1, 0, 1, 0, status))
+    status.error = MPI.SUCCESS
+    with fails(MPI.ERR_PROC_FAILED, "rank 1"):
+        receive()
+    assert status.error == MPI.ERR_PROC_FAILED
+
+
 def uninvolved_ranks_go_on():
     a = np.zeros(1)
     if rank == 1:
