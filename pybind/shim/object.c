@@ -17,15 +17,19 @@ PyObject *set_objects(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-/* Strings that are asked for again and again. */
+/* Strings that are asked for again and again; NULL with an exception if there is no memory for one. */
 static PyObject *name_of(PyObject **kept, const char *name) {
   if (!*kept) *kept = PyUnicode_InternFromString(name);
   return *kept;
 }
 
+static PyObject *attribute(PyObject *o, PyObject **kept, const char *name) {
+  return name_of(kept, name) ? PyObject_GetAttr(o, *kept) : NULL;
+}
+
 int64_t least_room(void) {
   static PyObject *kept;
-  PyObject *bytes = settings ? PyObject_GetAttr(settings, name_of(&kept, "irecv_bufsz")) : NULL;
+  PyObject *bytes = settings ? attribute(settings, &kept, "irecv_bufsz") : NULL;
   int64_t least = bytes && PyLong_Check(bytes) ? PyLong_AsLongLong(bytes) : -1;
   Py_XDECREF(bytes);
   PyErr_Clear();
@@ -53,8 +57,8 @@ PyObject *pickled(PyObject *o, const char *call) {
   static PyObject *dumps_name, *protocol_name;
   if (!pickler) return PyErr_Format(PyExc_RuntimeError, "gormapy.MPI is not imported");
   keep_sweep();
-  PyObject *dumps = PyObject_GetAttr(pickler, name_of(&dumps_name, "_dumps"));
-  PyObject *protocol = dumps ? PyObject_GetAttr(pickler, name_of(&protocol_name, "_protocol")) : NULL;
+  PyObject *dumps = attribute(pickler, &dumps_name, "_dumps");
+  PyObject *protocol = dumps ? attribute(pickler, &protocol_name, "_protocol") : NULL;
   PyObject *pickle = NULL, *stack[] = {o, protocol};
   if (protocol && !(pickle = call_vector(dumps, stack, protocol == Py_None ? 1 : 2, NULL)))
     explained("_explain_dumps", o, call);
@@ -84,7 +88,7 @@ PyObject *unpickled(PyObject *pickle, const char *call) {
   int nothing = nothing_in(pickle);
   if (nothing < 0) return NULL;
   if (nothing) Py_RETURN_NONE;
-  PyObject *loads = PyObject_GetAttr(pickler, name_of(&loads_name, "_loads"));
+  PyObject *loads = attribute(pickler, &loads_name, "_loads");
   if (!loads) return NULL;
   Py_INCREF(pickle); /* it may be in a list, which Python code can find */
   PyObject *o = PyObject_CallOneArg(loads, pickle);
@@ -121,8 +125,10 @@ const gm_comm_shape *one_group(CommObject *comm) {
   return shape && shape->size ? shape : NULL;
 }
 
+static PyObject *acquire_name, *release_name; /* there are both before a lock is taken */
+
 PyObject *take_lock(CommObject *comm, const char *kind) {
-  static PyObject *acquire;
+  if (!name_of(&acquire_name, "acquire") || !name_of(&release_name, "release")) return NULL;
   PyObject *h = PyLong_FromLongLong(comm->h), *key = PyUnicode_InternFromString(kind), *lock = NULL;
   if (h && key) {
     PyObject *table = PyDict_GetItemWithError(locks, h);
@@ -135,7 +141,7 @@ PyObject *take_lock(CommObject *comm, const char *kind) {
   Py_XDECREF(h);
   Py_XDECREF(key);
   if (!lock) return NULL;
-  PyObject *taken = PyObject_CallMethodNoArgs(lock, name_of(&acquire, "acquire"));
+  PyObject *taken = PyObject_CallMethodNoArgs(lock, acquire_name);
   if (!taken) {
     Py_DECREF(lock);
     return NULL;
@@ -145,10 +151,9 @@ PyObject *take_lock(CommObject *comm, const char *kind) {
 }
 
 void give_lock(PyObject *lock) {
-  static PyObject *release;
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
-  PyObject *given = PyObject_CallMethodNoArgs(lock, name_of(&release, "release"));
+  PyObject *given = PyObject_CallMethodNoArgs(lock, release_name);
   if (!given) PyErr_WriteUnraisable(lock);
   Py_XDECREF(given);
   Py_DECREF(lock);

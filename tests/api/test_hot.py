@@ -67,3 +67,9 @@ def test_a_refused_access_to_a_file_leaves_the_status_as_it_is(ranks, tmp_path):
 
 def test_a_message_is_still_there_if_there_is_no_status(ranks):
     ranks(1, program.a_message_is_still_there_if_there_is_no_status)
+
+
+@pytest.mark.parametrize("call", ["recv", "irecv", "send", "allgather"])
+def test_first_calls_that_find_no_memory(mpirun, call):
+    pytest.importorskip("_testcapi")
+    mpirun(1, program.first_calls_that_find_no_memory, call)

@@ -1,6 +1,7 @@
 """Hot calls with what C reads and with what Python reads: the results are the same."""
 
 import mmap
+import pickle
 from array import array
 
 import numpy as np
@@ -128,12 +129,12 @@ def the_memory_of_an_object_is_used_again_only_if_little_of_it_has_been_touched(
         with open("/proc/self/statm") as f:
             return int(f.read().split()[1]) * mmap.PAGESIZE >> 20  # MiB
 
-    world, pickle = mpi.COMM_SELF, np.ones(4 << 20, "u1")
+    world, data = mpi.COMM_SELF, np.ones(4 << 20, "u1")
     before = resident()
     for _ in range(2):
         requests = [world.irecv(source=0, tag=tag) for tag in range(32)]
         for tag in range(32):
-            world.Send(pickle, 0, tag)
+            world.Send(data, 0, tag)
         assert all(request.Test() for request in requests)
         assert [request.wait() for request in requests] == [None] * 32
         del requests
@@ -211,3 +212,35 @@ def a_message_is_still_there_if_there_is_no_status():
     with pytest.raises(TypeError, match="status: expecting a Status"):
         message.recv("status")
     assert message.recv() == "object"
+
+
+def first_calls_that_find_no_memory(call):
+    """The first calls make what the next ones keep: each piece of memory that they ask for is missing once."""
+    import _testcapi
+
+    def receive():
+        return mpi.COMM_SELF.recv(source=0)
+
+    def request():
+        mpi.COMM_SELF.irecv(source=0).Cancel()
+
+    def send():
+        mpi.COMM_SELF.send(1, 0)
+
+    def gather():
+        return mpi.COMM_SELF.allgather(1)
+
+    calls, failed = {"recv": receive, "irecv": request, "send": send, "allgather": gather}, 0
+    for start in range(40):
+        if call == "recv":
+            mpi.COMM_SELF.Send(np.frombuffer(pickle.dumps(1), "u1"), 0)
+        _testcapi.set_nomemory(start, start + 1)
+        try:
+            calls[call]()
+        except MemoryError:
+            failed += 1
+        finally:
+            _testcapi.remove_mem_hooks()
+    assert failed > 1
+    while mpi.COMM_SELF.Iprobe():
+        mpi.COMM_SELF.Recv(np.zeros(100, "u1"))
