@@ -326,7 +326,7 @@ LONG = {
 
 
 def long_collectives(call):
-    for pages in 1, 12, 48, 240, 1200:
+    for pages in 3, 12, 48, 240, 1200:
         for make in truncated, protected:
             victim = 1 if call in ("Bcast", "Scatter", "Scatterv") else 0
             into, good = np.zeros(pages * PAGE // 8, "i8"), np.ones(pages * PAGE // 8, "i8")
