@@ -79,6 +79,13 @@ def test_requests_twice_in_a_list(ranks):
     ranks(1, program.requests_twice_in_a_list)
 
 
+@pytest.mark.parametrize(
+    "call", ["Waitall", "Testall", "Waitsome", "Testsome", "waitall", "testall", "waitsome", "testsome"]
+)
+def test_wrong_statuses_complete_no_request(ranks, call):
+    ranks(1, program.wrong_statuses_complete_no_request, call)
+
+
 @pytest.mark.parametrize("call", ["Waitany", "Waitsome"])
 def test_interrupted_wait_for_any_is_repeated(ranks, call):
     ranks(2, program.interrupted_wait_for_any_is_repeated, call)

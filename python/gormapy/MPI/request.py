@@ -301,6 +301,7 @@ class Request(Handle, fast.Request):
     def waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[Any]:
         """Wait for all of several operations to complete, and return their objects."""
         requests = _copied(requests)
+        _check_statuses(statuses, len(requests))
         filled = [Status() for _ in requests]
         cls.Waitall(requests, filled)
         _return_statuses(filled, statuses, len(filled))
@@ -312,6 +313,7 @@ class Request(Handle, fast.Request):
     ) -> tuple[bool, list[Any] | None]:
         """Report whether all of several operations are complete; return their objects if so."""
         requests = _copied(requests)
+        _check_statuses(statuses, len(requests))
         filled = [Status() for _ in requests]
         if not cls.Testall(requests, filled):
             return False, None
@@ -564,6 +566,7 @@ def _retire_ended(listed, codes, filled):
 def _all(requests, statuses, call):
     """Complete the requests by waitall or testall of the core; return its result."""
     listed = _listed(requests)
+    _check_statuses(statuses, len(listed))
     filled = [Status() for _ in listed]
     codes = [None] * len(listed)
     try:
@@ -580,6 +583,17 @@ def _all(requests, statuses, call):
                 _return_statuses(filled, statuses, len(listed))
 
 
+def _check_statuses(statuses, count):
+    """Refuse what is no list of statuses, before any request is completed."""
+    if statuses is None:
+        return
+    if not (hasattr(type(statuses), "__len__") and hasattr(type(statuses), "__getitem__")):
+        raise TypeError(f"statuses: expecting a list of Status objects or None, got {type(statuses).__name__}")
+    for i, status in zip(range(count), statuses):
+        if not isinstance(status, Status):
+            raise TypeError(f"statuses: expecting a list of Status objects, got {type(status).__name__} at index {i}")
+
+
 def _return_statuses(filled, statuses, count):
     """Copy statuses to the program's list, which grows if it is too short."""
     if statuses is None or filled is None:
@@ -594,6 +608,7 @@ def _return_statuses(filled, statuses, count):
 def _some(requests, statuses, call):
     """Complete those requests that are done, by waitsome or testsome of the core."""
     listed = _listed(requests)
+    _check_statuses(statuses, len(listed))
     filled = [Status() for _ in listed]
     codes = [None] * len(listed)
     try:
@@ -609,6 +624,7 @@ def _some(requests, statuses, call):
 
 def _some_objects(requests, statuses, call):
     requests = _copied(requests)
+    _check_statuses(statuses, len(requests))
     filled = [Status() for _ in requests]
     indices = call(requests, filled)
     if indices is None:

@@ -4,6 +4,7 @@ import threading
 import time
 
 import numpy as np
+import pytest
 from rankside import fails, interrupted, rank, refused, size, world
 
 from gormapy import MPI
@@ -366,6 +367,18 @@ def requests_twice_in_a_list():
         world.Send(np.ones(1), rank)
         getattr(MPI.Request, call)([request, request])
         assert into[0] == 1 and not request
+
+
+def wrong_statuses_complete_no_request(call):
+    """What the program gives for statuses is looked at first: later, nobody would hear what has completed."""
+    into = np.zeros(1)
+    for statuses in 5, [5], [None], MPI.Status(), (s for s in [MPI.Status()]):
+        request = world.Irecv(into, rank)
+        world.Send(np.ones(1), rank)
+        with pytest.raises(TypeError, match="statuses: expecting a list of Status objects"):
+            getattr(MPI.Request, call)([request], statuses)
+        assert request
+        request.Wait()
 
 
 def interrupted_wait_for_any_is_repeated(call):
