@@ -18,10 +18,10 @@ import (
 // word low: of its nonblocking collectives, all with numbers up to low have ended. In collective k it
 //
 //  1. raises low to the number before the lowest of its collectives that have not ended, k among them; stores k in done of the board;
-//  2. if it contributes data: waits until low of every rank is at least the number of the last collective before k to which this rank
-//     contributes by slot k mod NonblockingSlots, so that none still reads that, and none is still to be published; writes data and
-//     call; stores the number k; rings all others. If it contributes none it publishes its call, if all have ended the last one to which
-//     this rank contributes by the slot: at once, or while it waits;
+//  2. if it contributes data: waits until low of every rank is at least the number of the last collective before k that has slot k mod
+//     NonblockingSlots, so that none still reads what this rank has published for that, data or call, and none of that is still to be
+//     published; writes data and call; stores the number k; rings all others. If it contributes none it publishes its call, if all have
+//     ended that collective: at once, or while it waits;
 //  3. if it needs data: waits until slot k mod NonblockingSlots of the ranks that contribute it has the number k, and reads;
 //  4. raises low to the number before the lowest of its collectives that have not ended, and rings all ranks, itself too, if any waits
 //     for room (waiters of the board).
@@ -47,7 +47,7 @@ type nonblockingBoard struct {
 
 	last    uint64                       // number of the last one that this rank has begun
 	active  []uint64                     // those that have not ended, ascending
-	claimed [job.NonblockingSlots]uint64 // the last ones to which this rank contributes, by slot
+	claimed [job.NonblockingSlots]uint64 // the last ones that this rank has begun, by slot
 	seen    uint64                       // low of all ranks is at least this
 }
 
@@ -123,7 +123,7 @@ func (b *nonblockingBoard) raise() bool {
 	return true
 }
 
-// claim makes a slot that of collective number, to which this rank contributes, and returns the one that had it before.
+// claim makes a slot that of collective number, and returns the one that had it before.
 func (b *nonblockingBoard) claim(number uint64) (before uint64) {
 	p := &b.claimed[number%job.NonblockingSlots]
 	before, *p = *p, number

@@ -32,9 +32,8 @@ func (c *Comm) NonblockingOp(a *Args) *NonblockingOp {
 	b := &c.board.nonblocking
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if o.number = b.begin(o.seq); o.contributes() {
-		o.before = b.claim(o.number)
-	}
+	o.number = b.begin(o.seq)
+	o.before = b.claim(o.number)
 	o.raise()
 	c.done(o.seq)
 	o.advance()
@@ -72,7 +71,7 @@ func (o *NonblockingOp) publish(dead func(r int) bool) bool {
 	board, b := o.c.board, &o.c.board.nonblocking
 	if !o.contributes() {
 		o.filled = true
-		o.announce()
+		o.announce(dead)
 		return true
 	}
 	if !b.room(o.before, dead) {
@@ -94,9 +93,9 @@ func (o *NonblockingOp) publish(dead func(r int) bool) bool {
 }
 
 // announce publishes the call of a rank that contributes no data, if there is room: two ranks that take each other for the root would wait
-// for ever.
-func (o *NonblockingOp) announce() {
-	if b := &o.c.board.nonblocking; !o.announced && b.room(b.claimed[o.number%uint64(len(b.claimed))], nil) {
+// for ever. dead is that of nonblockingBoard.room.
+func (o *NonblockingOp) announce(dead func(r int) bool) {
+	if b := &o.c.board.nonblocking; !o.announced && b.room(o.before, dead) {
 		o.announced = true
 		b.publish(o.number, &o.Call)
 	}
@@ -195,7 +194,7 @@ func (o *NonblockingOp) Check() error {
 func (o *NonblockingOp) stuck() *errs.Error {
 	board, b := o.c.board, &o.c.board.nonblocking
 	if o.filled && !o.contributes() {
-		o.announce()
+		o.announce(o.dead)
 	}
 	for r := range o.c.Size {
 		if r == o.c.Rank {

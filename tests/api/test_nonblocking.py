@@ -25,6 +25,11 @@ def test_mismatches(mpirun, n, name):
     mpirun(n, program.mismatches, name)
 
 
+@pytest.mark.parametrize("n", [2, 3, 4, 7])
+def test_other_roots_with_more_under_way(mpirun, n):
+    mpirun(n, program.other_roots_with_more_under_way)
+
+
 @pytest.mark.parametrize("n", [2, 4, 7])
 def test_faulting_memory(mpirun, n):
     mpirun(n, program.faulting)

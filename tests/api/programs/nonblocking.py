@@ -183,6 +183,25 @@ def mismatches(name):
     comm.Free()
 
 
+def other_roots_with_more_under_way():
+    """Ranks that take others for the root find that out, although they have started more since than there are slots."""
+    comm = world.Dup()
+    comm.Set_errhandler(MPI.ERRORS_RETURN)
+    for more in (1, 7, 8, 12, 40):
+        first = comm.Ibcast(np.ones(1), (rank + 1) % size)
+        totals = [np.zeros(1) for _ in range(more)]
+        others = [comm.Iallreduce(np.ones(1), total) for total in totals]
+        try:
+            first.Wait()
+            raise AssertionError("no error")
+        except MPI.Exception as error:
+            text = error.Get_error_string()
+            assert "the ranks do not call the same" in text or "given it up" in text, text
+        MPI.Request.Waitall(others)
+        assert all(total[0] == size for total in totals), (more, totals)
+    comm.Free()
+
+
 def faulting():
     """Memory that faults is the error of its rank; others that need it have one, too; and the communicator works."""
     path = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"nonblocking-{os.getpid()}")
