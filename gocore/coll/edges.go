@@ -34,13 +34,14 @@ const edgePlaceBytes = int(unsafe.Sizeof(edgePlace{}))
 // edges are those of an exchange.
 type edges struct {
 	out, in  []Edge
-	to, from []bool // whether they go to, or come from, a rank
-	next     []int  // by rank: from where on in its table the edge is that comes from there next
+	to, from []bool           // whether they go to, or come from, a rank
+	next     []int            // by rank: from where on in its table the edge is that comes from there next
+	tables   []unsafe.Pointer // by rank: a copy of its table, if that is not in its slot
 }
 
 func (x *edges) set(size int, out, in []Edge) {
 	if len(x.next) != size {
-		x.next = make([]int, size)
+		x.next, x.tables = make([]int, size), make([]unsafe.Pointer, size)
 	}
 	x.out, x.to = append(x.out[:0], out...), marked(x.to, size, out)
 	x.in, x.from = append(x.in[:0], in...), marked(x.from, size, in)
@@ -61,6 +62,7 @@ func marked(ranks []bool, size int, all []Edge) []bool {
 func (x *edges) forget() {
 	clear(x.out)
 	clear(x.in)
+	clear(x.tables)
 }
 
 // SingleCopyNeighbor is SingleCopyOp for Neighbor, which copies the lists of edges. In KindNeighborAllgather the same goes along all edges.
@@ -170,7 +172,7 @@ func (d *SingleCopyOp) writeEdgeTable(h *edgesHead) {
 		d.packEdges(to, table, 0)
 		return
 	}
-	if first, n := d.together(total); n > 0 && (!d.stages(total/len(out)) || d.c.eng.Share(first, n) != 0) {
+	if first, n := d.together(total); n > 0 && (!d.stagesIn(total/len(out), total) || d.c.eng.Share(first, n) != 0) {
 		for i := range out {
 			table[i] = d.entry(i, int(uintptr(out[i].Addr)-uintptr(first)))
 		}
@@ -185,7 +187,7 @@ func (d *SingleCopyOp) writeEdgeTable(h *edgesHead) {
 
 // room returns temporary memory of n bytes that others read, of which unit count for stages.
 func (d *SingleCopyOp) room(n, unit int) unsafe.Pointer {
-	if d.stages(unit) {
+	if d.stagesIn(unit, n) {
 		if to := d.stage(n); to != nil {
 			return to
 		}
@@ -241,6 +243,7 @@ func (d *SingleCopyOp) packEdges(to unsafe.Pointer, table []edgePlace, at int) {
 // collectEdges takes what comes from the other ranks.
 func (d *SingleCopyOp) collectEdges() {
 	clear(d.edges.next)
+	clear(d.edges.tables)
 	for i := range d.edges.in {
 		if e := &d.edges.in[i]; e.Rank != d.c.Rank && d.err == nil {
 			d.takeEdge(e.Buf, e.Rank)
@@ -294,10 +297,14 @@ func (d *SingleCopyOp) nextEdge(r int) *edgePlace {
 	n := int(d.c.board.edgesHead(r, d.k).entries)
 	at := d.c.board.slotData(r, d.k)
 	if size := n * edgePlaceBytes; size > d.c.board.bytes {
-		at = d.temp(size)
-		if d.get(at, r, 0, size); d.err != nil {
-			return nil
+		if d.edges.tables[r] == nil {
+			at = d.temp(size)
+			if d.get(at, r, 0, size); d.err != nil {
+				return nil
+			}
+			d.edges.tables[r] = at
 		}
+		at = d.edges.tables[r]
 	}
 	table, next := edgeTable(at, n), &d.edges.next[r]
 	for *next < n {

@@ -236,7 +236,7 @@ func (d *SingleCopyOp) writeTable(h *partsHead) {
 			hi = max(hi, from+uintptr(table[i].bytes))
 		}
 	}
-	v, staged := d.SendV, d.stages(int(total)/(d.c.Size-1))
+	v, staged := d.SendV, d.stagesIn(int(total)/(d.c.Size-1), int(total))
 	if !d.SendInPlace && v.Addr != nil && v.Type.Dense() {
 		first := unsafe.Add(v.Addr, int(lo-uintptr(v.Addr)))
 		if !staged || d.c.eng.Share(first, int(hi-lo)) != 0 {

@@ -582,7 +582,7 @@ func (d *SingleCopyOp) dense(b p2p.Buf, parts int) source {
 func (d *SingleCopyOp) packed(b p2p.Buf, unit int) source {
 	n := b.Bytes()
 	var p unsafe.Pointer
-	if d.stages(unit) {
+	if d.stagesIn(unit, n) {
 		p = d.stage(n)
 	}
 	if p == nil {

@@ -185,6 +185,10 @@ func (d *SingleCopyOp) stages(n int) bool {
 	return n <= stageMost[d.Kind] && (d.c.Size > 2 || d.Op != 0 && n > stagePair)
 }
 
+// stagesIn reports whether n bytes, of which unit count for stages, are staged. A longer stage than those that are kept would be new memory
+// in each call, which Go's collector alone gives back: it does not know how much that is.
+func (d *SingleCopyOp) stagesIn(unit, n int) bool { return n <= stageKept && d.stages(unit) }
+
 // kernelIsSlow reports whether two copies by the processor take less time than one by the kernel from another process. The kernel looks up
 // and pins each page, so the newer a processor, the slower the kernel in comparison. It is measured once, with a copy of this process's
 // own memory, in less than a millisecond.
@@ -208,7 +212,7 @@ var kernelIsSlow = sync.OnceValue(func() bool {
 // exposed returns where the others read n bytes of this rank's memory at p, of which unit count for stages: there, if it
 // lies in the arena or is long, else in a stage. Nobody reads unread bytes at offset off.
 func (d *SingleCopyOp) exposed(p unsafe.Pointer, n, unit, off, unread int) unsafe.Pointer {
-	if d.c.eng.Share(p, n) != 0 || !d.stages(unit) || n > stageKept {
+	if d.c.eng.Share(p, n) != 0 || !d.stagesIn(unit, n) {
 		return p
 	}
 	s := d.stage(n)

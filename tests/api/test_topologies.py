@@ -52,6 +52,11 @@ def test_neighbors_of_any_length_without_copies_by_the_kernel(ranks):
     ranks(3, program.neighbors_of_any_length, env={"GORMAPY_ONE_COPY": "0"})
 
 
+@pytest.mark.parametrize("n", [2, 3])
+def test_many_edges_take_little_memory(mpirun, n):
+    mpirun(n, program.many_edges_take_little_memory)
+
+
 def test_a_part_that_is_too_long_is_the_error_of_its_receiver(ranks):
     ranks(4, program.a_part_that_is_too_long_is_the_error_of_its_receiver)
 

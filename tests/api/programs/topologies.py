@@ -1,6 +1,7 @@
 """The programs of test_topologies.py."""
 
 import itertools
+import resource
 from itertools import chain
 from unittest import mock
 
@@ -293,3 +294,34 @@ def twins_of_a_plain_object():
             assert twin.allgather(world.rank) == list(range(world.size))
             twin.Free()
     cart.Free()
+
+
+def ring_of_many_edges(edges):
+    """Return a graph in which a rank has so many edges to the next one."""
+    return world.Create_dist_graph_adjacent([(rank - 1) % size] * edges, [(rank + 1) % size] * edges)
+
+
+def many_edges_take_little_memory():
+    """A table that has no room in a slot is read once, and memory that is staged is used again."""
+    before = (rank - 1) % size
+    edges = 3000
+    graph = ring_of_many_edges(edges)
+    mine, into = np.arange(edges) + rank, np.zeros(edges, int)
+    graph.Neighbor_alltoall(mine, into)
+    assert (into == np.arange(edges) + before).all()
+    first = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert first < 250 << 10, first
+    graph.Free()
+
+    edges, length = 40, 200_000  # each of the edges is short enough for stages
+    graph = ring_of_many_edges(edges)
+    mine, into = np.full(edges * length, rank, "u1"), np.zeros(edges * length, "u1")
+    for _ in range(2):
+        graph.Neighbor_alltoall(mine, into)
+    first = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(20):
+        graph.Neighbor_alltoall(mine, into)
+    assert (into == before).all()
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - first
+    assert grown < 64 << 10, grown
+    graph.Free()
