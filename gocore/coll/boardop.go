@@ -173,6 +173,9 @@ func (s *BoardOp) Advance() bool {
 	case !s.advanceRanks():
 		return false
 	}
+	if s.differs {
+		s.refuse()
+	}
 	if s.err == nil {
 		if s.needsAll() {
 			b.learn(s.seq - 1)
@@ -314,14 +317,7 @@ func (s *BoardOp) Check() error {
 		}
 		return nil
 	}
-	// Two ranks that take each other for the root would wait for ever. So a rank that
-	// contributes no data publishes at least its call. A rank that reads it finds
-	// another call than its own, never data.
-	if !s.contributes() && !s.announced && b.room(s.seq, 0) {
-		s.announced = true
-		b.publish(s.seq, &s.Call)
-		s.c.ringOthers()
-	}
+	s.announce()
 	for r := range s.c.Size {
 		if r == s.c.Rank {
 			continue
@@ -354,9 +350,28 @@ func (s *BoardOp) Check() error {
 	return nil
 }
 
+// announce publishes at least the call of a rank that contributes no data, if there is room: two ranks that take each other for the root
+// would wait for ever. A rank that reads it finds another call than its own, never data.
+func (s *BoardOp) announce() {
+	if b := s.c.board; !s.contributes() && !s.announced && b.room(s.seq, 0) {
+		s.announced = true
+		b.publish(s.seq, &s.Call)
+		s.c.ringOthers()
+	}
+}
+
+// refuse tells the others that this rank has made another call. They may await messages of this one, and look only when what this rank has
+// published is overwritten already.
+func (s *BoardOp) refuse() {
+	s.announce()
+	s.c.refuse(s.seq)
+}
+
 // mismatched gives the collective up because of another rank's call, and returns e.
 func (s *BoardOp) mismatched(e *errs.Error) error {
-	if s.Abandon(); !s.differs {
+	if s.Abandon(); s.differs {
+		s.refuse()
+	} else {
 		s.c.done(s.seq) // the ranks' numbers still agree
 	}
 	return e

@@ -112,7 +112,10 @@ func (o *NonblockingOp) complete() bool {
 		if !b.filled(r, o.seq) {
 			return false
 		}
-		o.err = o.c.board.compareSlot(&o.Call, b.slot(r, o.seq), r, o.seq, true)
+		p := b.slot(r, o.seq)
+		if o.err = o.c.board.compareSlot(&o.Call, p, r, o.seq, true); o.err != nil && callOf(uint32(atom.Load64(&p.word))).Kind != KindGiveUp {
+			o.c.refuse(o.seq) // as BoardOp.refuse
+		}
 	}
 	if o.err == nil {
 		if fault := sys.Touch(o.read); fault != nil {

@@ -230,6 +230,9 @@ func (d *SingleCopyOp) Advance() bool {
 		d.c.board.wait(&d.waiting, false)
 		d.retract()
 		d.c.done(d.c.seq)
+		if d.msg == nil {
+			d.c.refuse(d.c.seq) // as BoardOp.refuse
+		}
 		d.steps = nil
 		d.strand()
 	case d.err != nil:
@@ -395,6 +398,7 @@ func (d *SingleCopyOp) Check() error {
 		}
 		if e := b.compare(&d.Call, r, k); e != nil && !b.gaveUp(r, k) {
 			d.Abandon()
+			d.c.refuse(k) // as BoardOp.refuse
 			return e
 		}
 		if d.awaited != nil && d.awaited(r) && b.missed(r, k) {

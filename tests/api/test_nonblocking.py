@@ -30,6 +30,13 @@ def test_other_roots_with_more_under_way(mpirun, n):
     mpirun(n, program.other_roots_with_more_under_way)
 
 
+@pytest.mark.parametrize("more", [0, 20])
+@pytest.mark.parametrize("length", [5, 9000, 40000])
+@pytest.mark.parametrize("n", [2, 3])
+def test_another_call_than_one_by_messages(mpirun, n, length, more):
+    mpirun(n, program.another_call_than_one_by_messages, length, more)
+
+
 @pytest.mark.parametrize("n", [2, 4, 7])
 def test_faulting_memory(mpirun, n):
     mpirun(n, program.faulting)

@@ -1,6 +1,7 @@
 """The programs of test_nonblocking.py."""
 
 import contextlib
+import itertools
 import mmap
 import os
 import time
@@ -158,6 +159,9 @@ MISMATCHES = {
     "blocking roots": lambda comm: (
         comm.Bcast(one, (rank + 1) % size) if rank % 2 else comm.Ibcast(one, (rank + 1) % size)
     ),
+    "a long one and a root": lambda comm: (
+        comm.Bcast(one, 1) if rank != 1 else comm.Ireduce(np.ones(600), np.ones(600), root=1)
+    ),
     "objects": lambda comm: comm.allgather(1) if rank % 2 else comm.Iallreduce(one, more[:1].copy()),
 }
 
@@ -200,6 +204,46 @@ def other_roots_with_more_under_way():
         MPI.Request.Waitall(others)
         assert all(total[0] == size for total in totals), (more, totals)
     comm.Free()
+
+
+OTHERS = {
+    "Bcast": lambda comm, some, _: comm.Bcast(some, 1),
+    "Scatter": lambda comm, some, _: comm.Scatter(None, some, 1),
+    "Gather": lambda comm, some, all_of_them: comm.Gather(some, all_of_them if rank == 0 else None),
+    "Allgather": lambda comm, some, all_of_them: comm.Allgather(some, all_of_them),
+    "Ibcast": lambda comm, some, _: comm.Ibcast(some[:5], 1),
+    "Iallgather": lambda comm, some, all_of_them: comm.Iallgather(some[:5], all_of_them[: 5 * size]),
+}
+BY_MESSAGES = {
+    "Ireduce": lambda comm: comm.Ireduce(np.ones(9000), np.ones(9000), root=1),
+    "Ialltoall": lambda comm: comm.Ialltoall(np.ones(9000 * size), np.ones(9000 * size)),
+    "Iallgatherv": lambda comm: comm.Iallgatherv(np.ones(3), np.ones(3 * size)),
+}
+
+
+def another_call_than_one_by_messages(length, more):
+    """A rank that waits for messages of another call finds that, however many collectives the other ranks have called since."""
+    some, all_of_them = np.ones(length), np.ones(length * size)
+    for other, by_messages in itertools.product(OTHERS.values(), BY_MESSAGES.values()):
+        comm = world.Dup()
+        comm.Allgather(some, all_of_them)
+        comm.Set_errhandler(MPI.ERRORS_RETURN)
+        request, failed = None, 0
+        try:
+            request = other(comm, some, all_of_them) if rank == 0 else by_messages(comm)
+        except MPI.Exception:
+            failed = 1
+        for _ in range(more):
+            comm.Allreduce(np.ones(1), np.ones(1))
+        later = [comm.Ibarrier() for _ in range(more)]
+        try:
+            if request is not None:
+                request.Wait()
+        except MPI.Exception:
+            failed = 1
+        MPI.Request.Waitall(later)
+        assert world.allreduce(failed) > 0
+        comm.Free()
 
 
 def faulting():
