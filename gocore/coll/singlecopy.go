@@ -49,6 +49,7 @@ type SingleCopyOp struct {
 	k, k2   uint32        // the numbers of the steps
 	hold    [][]byte      // temporary memory
 	staged  []*stage      // likewise, which the others read
+	few     [2]*stage     // the memory of staged
 	from    []source      // the ranks' data
 	msg     *Op           // the collective by messages; nil: it does not use them
 	waiting bool          // this operation is counted in Board.waiters
@@ -287,6 +288,7 @@ func (d *SingleCopyOp) giveBack() {
 	}
 	if d.staged != nil {
 		stages.give(d.staged)
+		clear(d.staged)
 		d.staged = nil
 	}
 }

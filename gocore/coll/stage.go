@@ -98,7 +98,7 @@ func (d *SingleCopyOp) strand() {
 	}
 	l := &d.c.stranded
 	l.mu.Lock()
-	l.all = append(l.all, strandedStages{d.c.seq, d.staged})
+	l.all = append(l.all, strandedStages{d.c.seq, slices.Clone(d.staged)})
 	l.mu.Unlock()
 	d.staged = nil
 }
@@ -231,6 +231,9 @@ func (d *SingleCopyOp) stage(n int) unsafe.Pointer {
 	s := stages.take(n)
 	if s == nil {
 		return nil
+	}
+	if d.staged == nil {
+		d.staged = d.few[:0]
 	}
 	d.staged = append(d.staged, s)
 	return s.addr()
