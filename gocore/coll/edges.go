@@ -4,7 +4,6 @@ import (
 	"unsafe"
 
 	"gormapy/gocore/errs"
-	"gormapy/gocore/fabric"
 	"gormapy/gocore/p2p"
 	"gormapy/gocore/sys/atom"
 )
@@ -268,28 +267,7 @@ func (d *SingleCopyOp) takeEdge(dst p2p.Buf, r int) {
 		off, n = int(place.off), int(place.bytes)
 		from = unsafe.Add(d.slotAt(r, &h.source), off)
 	}
-	room := dst.Bytes()
-	if n > room {
-		d.tooLong(r, n, room)
-		n = room
-	}
-	switch {
-	case n == 0:
-	case h.addr == 0:
-		atom.Reads(from, n)
-		if dst.Type.Dense() {
-			fabric.Copy(dst.Addr, from, n)
-		} else {
-			dst.Type.Unpack(dst.Addr, unsafe.Slice((*byte)(from), n), dst.Count)
-		}
-	case dst.Type.Dense():
-		d.get(dst.Addr, r, off, n)
-	default:
-		flat := d.temp(n)
-		if d.get(flat, r, off, n); d.err == nil {
-			dst.Type.Unpack(dst.Addr, unsafe.Slice((*byte)(flat), n), dst.Count)
-		}
-	}
+	d.takeFrom(dst, r, h.addr == 0, from, off, n)
 }
 
 // nextEdge returns the entry of the next edge from rank r to this one; nil with an error if there is none.

@@ -294,6 +294,11 @@ func (d *SingleCopyOp) takePart(dst p2p.Buf, r int) {
 		off, n = int(place.off), int(place.bytes)
 		from = unsafe.Add(d.slotAt(r, &h.source), off)
 	}
+	d.takeFrom(dst, r, h.addr == 0, from, off, n)
+}
+
+// takeFrom copies n bytes that rank r has sent this one to dst: from its slot, or at offset off of its memory.
+func (d *SingleCopyOp) takeFrom(dst p2p.Buf, r int, inSlot bool, slot unsafe.Pointer, off, n int) {
 	room := dst.Bytes()
 	if n > room {
 		d.tooLong(r, n, room)
@@ -301,12 +306,12 @@ func (d *SingleCopyOp) takePart(dst p2p.Buf, r int) {
 	}
 	switch {
 	case n == 0:
-	case h.addr == 0:
-		atom.Reads(from, n)
+	case inSlot:
+		atom.Reads(slot, n)
 		if dst.Type.Dense() {
-			fabric.Copy(dst.Addr, from, n)
+			fabric.Copy(dst.Addr, slot, n)
 		} else {
-			dst.Type.Unpack(dst.Addr, unsafe.Slice((*byte)(from), n), dst.Count)
+			dst.Type.Unpack(dst.Addr, unsafe.Slice((*byte)(slot), n), dst.Count)
 		}
 	case dst.Type.Dense():
 		d.get(dst.Addr, r, off, n)
