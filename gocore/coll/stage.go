@@ -1,9 +1,7 @@
 package coll
 
 import (
-	"math"
 	"math/bits"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -11,7 +9,6 @@ import (
 
 	"gormapy/gocore/arena"
 	"gormapy/gocore/fabric"
-	"gormapy/gocore/job"
 	"gormapy/gocore/sys"
 	"gormapy/gocore/sys/atom"
 )
@@ -190,23 +187,10 @@ func (d *SingleCopyOp) stages(n int) bool {
 func (d *SingleCopyOp) stagesIn(unit, n int) bool { return n <= stageKept && d.stages(unit) }
 
 // kernelIsSlow reports whether two copies by the processor take less time than one by the kernel from another process. The kernel looks up
-// and pins each page, so the newer a processor, the slower the kernel in comparison. It is measured once, with a copy of this process's
-// own memory, in less than a millisecond.
+// and pins each page, so the newer a processor, the slower the kernel in comparison. It is measured once, in less than a millisecond.
 var kernelIsSlow = sync.OnceValue(func() bool {
-	const n, times = 512 << 10, 4
-	from, stage, to := make([]byte, n), make([]byte, n), make([]byte, n)
-	kernel, processor := int64(math.MaxInt64), int64(math.MaxInt64)
-	for range times { // the shortest of the times: the first one touches the memory, and others may run meanwhile
-		begun := job.Now()
-		if sys.ReadProcess(os.Getpid(), unsafe.Pointer(&to[0]), uint64(uintptr(unsafe.Pointer(&from[0]))), n) != nil {
-			return false
-		}
-		between := job.Now()
-		copy(stage, from)
-		copy(to, stage)
-		kernel, processor = min(kernel, between-begun), min(processor, job.Now()-between)
-	}
-	return kernel > processor+processor/4
+	kernel, processor, err := sys.CopyTimes(512 << 10)
+	return err == nil && kernel > processor+processor/4
 })
 
 // exposed returns where the others read n bytes of this rank's memory at p, of which unit count for stages: there, if it
