@@ -204,6 +204,9 @@ func (d *SingleCopyOp) exposed(p unsafe.Pointer, n, unit, off, unread int) unsaf
 		return p
 	}
 	for _, x := range [2]struct{ at, n int }{{0, off}, {off + unread, n - off - unread}} {
+		if x.n == 0 {
+			continue // there may be no memory at x.at
+		}
 		atom.Writes(unsafe.Add(s, x.at), x.n)
 		fabric.Copy(unsafe.Add(s, x.at), unsafe.Add(p, x.at), x.n)
 	}
