@@ -42,6 +42,7 @@ def test_faulting_memory(mpirun, n):
     mpirun(n, program.faulting)
 
 
+@pytest.mark.shm("is about what a rank has left in shared memory")
 @pytest.mark.parametrize("when", [0, 1, 7, 12])
 @pytest.mark.parametrize("kind", ["Iallreduce", "Ibcast", "Igather", "Ibarrier"])
 def test_a_rank_ends(mpirun, kind, when):
