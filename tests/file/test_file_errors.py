@@ -92,6 +92,7 @@ def test_interrupts_and_deaths(mpirun):
     )
 
 
+@pytest.mark.shm("is about exchanges by the board")
 @pytest.mark.parametrize("n", [2, 3, 7])
 def test_given_up(ranks, n):
     """By Ctrl-C, of one rank."""
