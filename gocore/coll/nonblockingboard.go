@@ -35,9 +35,9 @@ import (
 //
 // A rank that has published an error in place of its data (givenUp) is like one that has published data.
 //
-// If one rank has called another collective with the number k, its low may stay below k for long, although it never reads what the others
-// have published for k. It passes k in step 1 of its next nonblocking collective, without which nobody who waits for room could complete
-// his either.
+// A rank that has called another collective with the number k never reads what the others have published for k, and its low may stay
+// below k. Step 1 of its next nonblocking collective raises it. The others wait for that one anyway: they wait for room in collectives that
+// this rank has not called yet.
 type nonblockingBoard struct {
 	mu    sync.Mutex // of this rank's threads: for all that follows, and for the operations
 	ranks []nonblockingRank
