@@ -50,11 +50,14 @@ func text(v any) string {
 	return string(b)
 }
 
-// Sockets returns the descriptors that a forked child has to close, separated by
-// spaces.
-func Sockets() string {
-	return strings.Trim(fmt.Sprint(sockets.Open()), "[]")
+// BeforeFork returns the descriptors that a forked child has to close, separated by
+// spaces. Until AfterFork is called no connection begins.
+func BeforeFork() string {
+	return strings.Trim(fmt.Sprint(sockets.BeforeFork()), "[]")
 }
+
+// AfterFork is to be called after each BeforeFork, in the parent.
+func AfterFork() { sockets.AfterFork() }
 
 // device is an open context.
 type device struct {

@@ -4,16 +4,14 @@
 //
 // A forked child has to close these descriptors: as long as it holds them, peers
 // do not see this process end. So a socket is listed before it is connected, not
-// when that has succeeded.
+// when that has succeeded, and no socket is made while the process forks (fork.go).
 //
 // It may import only the standard library.
 package sockets
 
 import (
-	"net"
 	"sync"
 	"syscall"
-	"time"
 )
 
 // all has the open sockets, and some that are closed.
@@ -50,16 +48,8 @@ func Track(socket any) {
 	}
 }
 
-// Dialer returns a dialer whose sockets are in the list before they are connected.
-func Dialer(timeout time.Duration) *net.Dialer {
-	return &net.Dialer{Timeout: timeout, Control: func(_, _ string, raw syscall.RawConn) error {
-		note(raw)
-		return nil
-	}}
-}
-
-// Open returns the descriptors of all open sockets of the list.
-func Open() []int {
+// open returns the descriptors of all open sockets of the list.
+func open() []int {
 	var fds []int
 	all.Lock()
 	defer all.Unlock()

@@ -1,7 +1,12 @@
 package sockets
 
 import (
+	"context"
 	"net"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -27,38 +32,153 @@ func TestASocketIsKnownFromTheDialUntilItIsClosed(t *testing.T) {
 	require.NoError(t, err)
 	defer listen.Close()
 	Track(listen)
-	conn, err := Dialer(time.Second).Dial("tcp", listen.Addr().String())
+	conn, err := Dial(context.Background(), time.Second, "tcp", listen.Addr().String())
 	require.NoError(t, err)
 	other, err := listen.Accept()
 	require.NoError(t, err)
 	Track(other)
 	port := func(a net.Addr) int { return a.(*net.TCPAddr).Port }
-	require.True(t, local(t, Open(), port(listen.Addr())))
-	require.True(t, local(t, Open(), port(conn.LocalAddr())))
-	require.Len(t, Open(), 3)
+	require.True(t, local(t, open(), port(listen.Addr())))
+	require.True(t, local(t, open(), port(conn.LocalAddr())))
+	require.Len(t, open(), 3)
 	require.NoError(t, conn.Close())
 	require.NoError(t, other.Close())
-	require.False(t, local(t, Open(), port(conn.LocalAddr())))
-	require.Len(t, Open(), 1)
+	require.False(t, local(t, open(), port(conn.LocalAddr())))
+	require.Len(t, open(), 1)
 }
 
+// The backlog of the listening socket is full, so that not all are connected.
 func TestASocketIsKnownBeforeItIsConnected(t *testing.T) {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer syscall.Close(fd)
+	require.NoError(t, syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	require.NoError(t, syscall.Listen(fd, 0))
+	name, err := syscall.Getsockname(fd)
+	require.NoError(t, err)
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(name.(*syscall.SockaddrInet4).Port))
+	before := len(open())
+	ctx, cancel := context.WithCancel(context.Background())
+	var connected atomic.Int32
+	var ended sync.WaitGroup
+	const dialers = 5
+	for range dialers {
+		ended.Go(func() {
+			if conn, err := Dial(ctx, time.Minute, "tcp", address); err == nil {
+				connected.Add(1)
+				<-ctx.Done()
+				conn.Close()
+			}
+		})
+	}
+	require.Eventually(t, func() bool { return len(open()) == before+dialers }, 10*time.Second, time.Millisecond)
+	BeforeFork() // does not wait for them
+	AfterFork()
+	require.Less(t, int(connected.Load()), dialers)
+	cancel()
+	ended.Wait()
+}
+
+func TestNoSocketIsMadeDuringAFork(t *testing.T) {
 	listen, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer listen.Close()
-	before := len(Open())
-	dialer := Dialer(time.Second)
-	noted := dialer.Control
-	seen := 0
-	dialer.Control = func(network, address string, raw syscall.RawConn) error {
-		err := noted(network, address, raw)
-		seen = len(Open())
-		return err
+	before := len(BeforeFork())
+	BeforeFork() // another thread's
+	dialed := make(chan error)
+	go func() {
+		conn, err := Dial(context.Background(), time.Minute, "tcp", listen.Addr().String())
+		if err == nil {
+			conn.Close()
+		}
+		dialed <- err
+	}()
+	AfterFork()
+	select {
+	case <-dialed:
+		t.Fatal("a connection was made during a fork")
+	case <-time.After(50 * time.Millisecond):
 	}
-	conn, err := dialer.Dial("tcp", listen.Addr().String())
+	require.Len(t, open(), before)
+	AfterFork()
+	require.NoError(t, <-dialed)
+}
+
+func TestAForkFindsEverySocketThatExists(t *testing.T) {
+	name := ownName("forks")
+	listen, err := net.Listen("unix", name)
 	require.NoError(t, err)
-	defer conn.Close()
-	require.Equal(t, before+1, seen)
+	defer listen.Close()
+	go func() {
+		for {
+			conn, err := listen.Accept()
+			if err != nil {
+				return
+			}
+			Track(conn)
+			conn.Close()
+		}
+	}()
+	var dialers sync.WaitGroup
+	ended := make(chan struct{})
+	for range 4 {
+		dialers.Go(func() {
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+				}
+				if conn, err := Dial(context.Background(), time.Minute, "unix", name); err == nil {
+					conn.Close()
+				}
+			}
+		})
+	}
+	for range 300 {
+		known := map[int]bool{}
+		for _, fd := range BeforeFork() {
+			known[fd] = true
+		}
+		for _, fd := range unnamed(t) {
+			require.True(t, known[fd], "descriptor %d", fd)
+		}
+		AfterFork()
+	}
+	close(ended)
+	dialers.Wait()
+}
+
+// unnamed returns the descriptors of all Unix sockets here without a name: those of dialers.
+func unnamed(t *testing.T) (fds []int) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	for _, e := range entries {
+		fd, err := strconv.Atoi(e.Name())
+		require.NoError(t, err)
+		if name, err := syscall.Getsockname(fd); err == nil {
+			if u, ok := name.(*syscall.SockaddrUnix); ok && u.Name == "" {
+				fds = append(fds, fd)
+			}
+		}
+	}
+	return fds
+}
+
+func TestAHostIsFoundByItsName(t *testing.T) {
+	listen, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listen.Close()
+	_, port, err := net.SplitHostPort(listen.Addr().String())
+	require.NoError(t, err)
+	conn, err := Dial(context.Background(), time.Second, "tcp", net.JoinHostPort("localhost", port))
+	require.NoError(t, err)
+	require.NoError(t, conn.Close())
+	_, err = Dial(context.Background(), time.Second, "tcp", "127.0.0.1") // without a port
+	require.Error(t, err)
+	BeforeFork() // what has failed does not hold it up
+	AfterFork()
 }
 
 func TestClosedSocketsAreForgotten(t *testing.T) {
@@ -66,7 +186,7 @@ func TestClosedSocketsAreForgotten(t *testing.T) {
 	require.NoError(t, err)
 	defer listen.Close()
 	for range 200 {
-		conn, err := Dialer(time.Second).Dial("tcp", listen.Addr().String())
+		conn, err := Dial(context.Background(), time.Second, "tcp", listen.Addr().String())
 		require.NoError(t, err)
 		require.NoError(t, conn.Close())
 	}

@@ -1,6 +1,7 @@
 package soft
 
 import (
+	gocontext "context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -158,7 +159,7 @@ func reach(kind string, addresses []string) (net.Conn, error) {
 	var err error
 	for _, a := range addresses {
 		var conn net.Conn
-		if conn, err = sockets.Dialer(patience).Dial(network, a); err != nil {
+		if conn, err = sockets.Dial(gocontext.Background(), patience, network, a); err != nil {
 			continue
 		}
 		if sockets.SameUser(conn) {

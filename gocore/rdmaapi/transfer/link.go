@@ -186,7 +186,7 @@ func (l *link) connect(ctx context.Context) error {
 
 // dial connects the link's socket. Until stop is called, the end of ctx closes it.
 func (l *link) dial(ctx context.Context) (conn net.Conn, stop func() bool, err error) {
-	conn, err = sockets.Dialer(l.engine.config.ConnectTimeout).DialContext(ctx, "tcp", l.remote.card.Address)
+	conn, err = sockets.Dial(ctx, l.engine.config.ConnectTimeout, "tcp", l.remote.card.Address)
 	if err != nil {
 		return nil, func() bool { return false }, err
 	}

@@ -13,47 +13,44 @@ from .handle import Handle
 __all__ = ["Context", "Device", "Port", "backends", "devices"]
 
 # A forked child can't use the core's sockets, and as long as it holds them, peers do not see this process end. The
-# core may make more of them between the listing and the fork: those were not there before, or have just been accepted
-# and have the name of a listening one.
+# core makes no connections while the process forks, but it may accept some after their listing: those have the name,
+# or the port, of a socket that listens.
 _sockets: list = []
-_at_first: set = set()
-
-
-def _open_sockets():
-    with os.scandir("/proc/self/fd") as entries:
-        for entry in entries:
-            with suppress(OSError):
-                if os.readlink(entry.path).startswith("socket:"):
-                    yield int(entry.name)
 
 
 def _before_fork():
     _sockets.clear()
     with suppress(RuntimeError):  # in a forked child that forks
-        if core.RdmaSockets():
-            _at_first.clear()
-            _at_first.update(_open_sockets())
-            _sockets[:] = map(int, core.RdmaSockets().split())
+        _sockets[:] = map(int, core.RdmaBeforeFork().split())
 
 
-def _name(descriptor):
-    """Return the local address of a socket, "" if it has none."""
+def _in_parent():
+    with suppress(RuntimeError):  # as above
+        core.RdmaAfterFork()
+
+
+def _address(descriptor, listens=False):
+    """Return what sockets that were accepted have of their listening one; None if it is no socket, or doesn't listen."""
     with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as copy:
-        return copy.getsockname()
-    return ""
+        if not listens or copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            name = copy.getsockname()
+            return (copy.family, name[1] if isinstance(name, tuple) else name)
+    return None
 
 
 def _in_child():
     if not _sockets:
         return
-    names = {_name(known) for known in _sockets} - {""}
-    for descriptor in list(_open_sockets()):
-        if descriptor in _sockets or descriptor not in _at_first or _name(descriptor) in names:
+    accepting = {_address(known, listens=True) for known in _sockets} - {None}
+    with os.scandir("/proc/self/fd") as entries:
+        descriptors = [int(entry.name) for entry in entries]
+    for descriptor in descriptors:
+        if descriptor in _sockets or _address(descriptor) in accepting:
             with suppress(OSError):
                 os.close(descriptor)
 
 
-os.register_at_fork(before=_before_fork, after_in_child=_in_child)
+os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)
 
 
 @dataclass(frozen=True)
