@@ -30,7 +30,7 @@ def _in_parent():
 
 
 def _address(descriptor, listens=False):
-    """Return what sockets that were accepted have of their listening one; None if it is no socket, or doesn't listen."""
+    """Return what accepted sockets have in common with their listening one, None for what is no such socket."""
     with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as copy:
         if not listens or copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             name = copy.getsockname()
