@@ -209,6 +209,9 @@ func (l *Lock) Advance() bool {
 func (l *Lock) lockLocal() bool {
 	k := l.w.locks[l.at]
 	if !l.drawn {
+		if l.mode == shared && k.tryShared() {
+			return true
+		}
 		if !k.begin(l.mode) {
 			l.giveBack()
 			return false

@@ -17,15 +17,21 @@ import (
 // ticket whose turn it is; slot[i], a state and a ticket, written by rank i (any
 // rank may clear it once rank i is dead or has left the queue).
 //
-// To acquire, rank i
+// To acquire the lock shared while no rank has a turn or waits for one, rank i stores
+// slot = Joined, and then finds serving == users: since serving is read first, and users is
+// never less, both were equal when users was read. A rank that draws a ticket for
+// exclusive access after that sees the slot. If they differ, rank i stores slot = 0, wakes
+// the rank whose turn it is, and takes a turn.
+//
+// To acquire by a turn, rank i
 //
 //  1. stores slot = Intent;
 //  2. draws ticket t = users++;
 //  3. stores slot = WaitX(t) or WaitS(t);
 //  4. waits for serving == t. Shared: stores HeldS(t), then passes the turn on
 //     (serving: t to t+1 by compare-and-swap) and wakes the rank with ticket t+1.
-//     Exclusive: waits in addition until no other slot has HeldS (the shared
-//     holders drew earlier tickets, and no rank can join them, since the turn stays
+//     Exclusive: waits in addition until no other slot has HeldS or Joined (the shared
+//     holders drew earlier tickets or none, and no rank can join them, since the turn stays
 //     here), then stores HeldX(t).
 //
 // To release: shared stores slot = 0 and wakes the rank whose turn it is (an
@@ -43,15 +49,15 @@ import (
 //   - If no slot has that ticket, no living rank is between 1 and 3, and a dead one
 //     is, the ticket was the dead rank's: it does the same.
 //   - It clears the HeldS of a dead rank whose turn has been passed on. Before that,
-//     only this slot shows whose turn it is.
+//     only this slot shows whose turn it is. It clears the Joined of a dead rank.
 //
 // Each of these is a compare-and-swap from a value that can't return (tickets only
-// grow). So any number of ranks may do it, and the dead rank may have done part of
+// grow, and a dead rank does not join). So any number of ranks may do it, and the dead rank may have done part of
 // it: every step of the owner has the same effect twice as once.
 //
 // Sleeping is safe because a waiter stores its slot before it reads serving, and a
 // rank that changes serving does so before it reads the slots. The same holds for
-// clearing HeldS slots. A rank that finds no slot with the new ticket rings for all
+// clearing HeldS and Joined slots. A rank that finds no slot with the new ticket rings for all
 // waiters: the ticket's owner may have died between 1 and 3, and one of them has to
 // skip it. Each rank rings for itself when it learns of a death.
 type lock struct {
@@ -87,6 +93,7 @@ const (
 	slotHeldX
 	slotHeldS
 	slotLeft
+	slotJoined
 	slotState = uint64(0xffffffff) << 32
 )
 
@@ -140,7 +147,7 @@ func (l *lock) try() bool {
 		return true
 	}
 	for i := range l.slots {
-		if i != l.me && atom.Load64(&l.slots[i])&slotState == slotHeldS {
+		if s := atom.Load64(&l.slots[i]) & slotState; i != l.me && (s == slotHeldS || s == slotJoined) {
 			return false
 		}
 	}
@@ -150,14 +157,17 @@ func (l *lock) try() bool {
 
 // tryShared acquires the lock shared if nobody holds it exclusively or waits for it.
 func (l *lock) tryShared() bool {
-	if atom.Load32(&l.words.users) != atom.Load32(&l.words.serving) || !l.begin(shared) {
+	if atom.Load32(&l.words.serving) != atom.Load32(&l.words.users) || atom.Load64(&l.slots[l.me]) != slotFree {
 		return false
 	}
-	if l.try() {
-		return true
+	atom.Store64(&l.slots[l.me], slotJoined)
+	if serving := atom.Load32(&l.words.serving); atom.Load32(&l.words.users) != serving {
+		atom.Store64(&l.slots[l.me], slotFree)
+		l.wake(atom.Load32(&l.words.serving)) // it may have seen the slot
+		return false
 	}
-	l.leave()
-	return false
+	l.mode = shared
+	return true
 }
 
 // ahead returns how many turns come before this rank's.
@@ -230,7 +240,7 @@ func (l *lock) skip(dead func(i int) bool) (holder int) {
 		for i := range l.slots {
 			s := atom.Load64(&l.slots[i])
 			switch state := s & slotState; {
-			case state == slotFree:
+			case state == slotFree, state == slotJoined:
 			case state == slotIntent:
 				if dead(i) {
 					orphan = i
@@ -269,7 +279,16 @@ func (l *lock) skip(dead func(i int) bool) (holder int) {
 	}
 	for i := range l.slots {
 		s := atom.Load64(&l.slots[i])
-		if s&slotState != slotHeldS || i == l.me || !dead(i) || atom.Load32(&l.words.serving) == uint32(s) {
+		switch s & slotState {
+		case slotHeldS:
+			if atom.Load32(&l.words.serving) == uint32(s) {
+				continue
+			}
+		case slotJoined:
+		default:
+			continue
+		}
+		if i == l.me || !dead(i) {
 			continue
 		}
 		if atom.CAS64(&l.slots[i], s, slotFree) {
@@ -324,7 +343,7 @@ func (l *lock) zero() {
 func (l *lock) holders() (ranks []int) {
 	for i := range l.slots {
 		switch atom.Load64(&l.slots[i]) & slotState {
-		case slotHeldX, slotHeldS:
+		case slotHeldX, slotHeldS, slotJoined:
 			ranks = append(ranks, i)
 		}
 	}

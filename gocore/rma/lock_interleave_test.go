@@ -152,6 +152,10 @@ func (r *lockRank) dead(i int) bool {
 // advance is Lock.Advance for one target.
 func (r *lockRank) advance(mode lockMode, phase uint64) bool {
 	if !r.drawn {
+		if mode == shared && r.l.tryShared() {
+			r.forget(phase + 16)
+			return true
+		}
 		if !r.l.begin(mode) {
 			return false
 		}
@@ -278,8 +282,9 @@ func (r *lockRank) hold(mode lockMode) {
 		t.Check(m.last <= ticket, "ticket %d after %d", ticket, m.last-1)
 		m.inX |= me
 		m.lastX = ticket + 1
+	} else if t.Check(m.in&m.inX&alive == 0, "shared with exclusive %#x inside", m.inX); r.l.slots[r.i] == slotJoined {
+		ticket = m.last - 1 // it has none
 	} else {
-		t.Check(m.in&m.inX&alive == 0, "shared with exclusive %#x inside", m.inX)
 		t.Check(m.lastX <= ticket, "shared ticket %d after exclusive %d", ticket, m.lastX-1)
 	}
 	m.last = max(m.last, ticket+1)
