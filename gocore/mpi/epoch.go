@@ -196,7 +196,7 @@ type lockOp struct {
 }
 
 func (o lockOp) describe(why *engine.Reason) {
-	why.Call, why.Ctx, why.SleepAtOnce = job.CallLock, uint64(o.win.ID), o.Queued()
+	why.Call, why.Ctx = job.CallLock, uint64(o.win.ID)
 	why.Peer = o.win.World[o.Target()]
 	why.Info = o.win.label
 }

@@ -288,12 +288,6 @@ func (w *Win) Holders(target int) []int {
 	return w.locks[target].holders()
 }
 
-// Queued reports whether other waiters come before this one and after the current
-// holder.
-func (l *Lock) Queued() bool {
-	return l.at < l.to && l.drawn && l.w.remoteLocks[l.at] == nil && l.w.locks[l.at].ahead() > 1
-}
-
 // Check skips the turns of dead ranks. A dead exclusive holder left its target's
 // memory as it was when it died: the one rank that finds that gets an error, and the
 // lock is free from then on.
