@@ -155,7 +155,7 @@ func (p *Part) Waited(begin uint64, call uint32, peer, tag int) {
 	if r := p.take(1); r != nil {
 		r[0].Kind, r[0].Begin, r[0].End, r[0].Thread = KindWait, begin, p.Now(), p.thread()
 		r[0].Peer, r[0].Tag, r[0].Object = int32(peer), int32(call), int64(tag)
-		atomic.StoreUint32(&r[0].State, StateDone)
+		storeRelease(&r[0].State, StateDone)
 	}
 }
 
@@ -186,7 +186,7 @@ func (p *Part) message(kind Kind, number, ctx uint32, peer, tag, n int) {
 	if r := p.take(1); r != nil {
 		r[0].Kind, r[0].Begin, r[0].Thread, r[0].Peer = kind, p.Now(), p.thread(), int32(peer)
 		r[0].Object, r[0].Bytes, r[0].Disp, r[0].Tag = int64(ctx), int64(n), int64(number), int32(tag)
-		atomic.StoreUint32(&r[0].State, StateDone)
+		storeRelease(&r[0].State, StateDone)
 	}
 }
 
@@ -204,9 +204,9 @@ func (p *Part) Define(kind Kind, handle, identity int64, flavor, own int, world 
 		more.Ranks()[i%RanksInRecord] = int32(rank)
 	}
 	for i := range n {
-		atomic.StoreUint32(&r[1+i].State, StateDone)
+		storeRelease(&r[1+i].State, StateDone)
 	}
 	r[0].Kind, r[0].Object, r[0].Disp, r[0].Bytes = kind, handle, identity, int64(len(world))
 	r[0].Tag, r[0].Peer = int32(flavor), int32(own)
-	atomic.StoreUint32(&r[0].State, StateDone)
+	storeRelease(&r[0].State, StateDone)
 }
