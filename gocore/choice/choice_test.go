@@ -36,6 +36,24 @@ func TestItIsNoticedWhenAnotherWayBecomesFaster(t *testing.T) {
 	assert.Greater(t, used[1], 2500)
 }
 
+func TestAWayThatIsNearlyAsFastIsTriedMoreOften(t *testing.T) {
+	for few := 2; few <= Most; few++ {
+		var c Choice
+		run(&c, 200, []int64{100, 110, 110}[:few]...)
+		used := run(&c, 1600, []int64{100, 110, 110}[:few]...)
+		tried := 0
+		for _, n := range used[1:few] {
+			assert.GreaterOrEqual(t, n, 1600/tryNear/few, "%v", used)
+			tried += n
+		}
+		assert.Equal(t, 1600/tryNear, tried)
+	}
+	var c Choice
+	run(&c, 200, 100, 110)
+	used := run(&c, 2*tryNear, 100, 50) // what the program does now suits the other one
+	assert.Greater(t, used[1], tryNear/2)
+}
+
 func TestOneSlowTimeChangesNothing(t *testing.T) {
 	var c Choice
 	run(&c, 100, 50, 100)
