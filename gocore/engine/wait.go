@@ -23,6 +23,9 @@ type Reason struct {
 	Tag  int // -1: none
 	Ctx  uint64
 	Info string
+	// SleepAtOnce makes the wait sleep at once where ranks share cores, because many other
+	// ranks have to run first and polling would only take the processor from them.
+	SleepAtOnce bool
 	// Copying makes the wait yield the processor for longer before it sleeps, since other ranks copy long data meanwhile.
 	Copying bool
 	// Until, if not 0, is the time (by job.Now's clock) from which done returns true
@@ -108,7 +111,7 @@ func (e *Engine) stopPolling() {
 
 func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 	// A continued wait has slept before: it would keep the core busy again in each slice.
-	resumed := why.since != 0
+	resumed := why.since != 0 || why.SleepAtOnce && e.CoresShared()
 	contended := e.net != nil && now() < e.contended.Load()
 	for i := 0; i < e.spin && !resumed && !contended; i++ {
 		e.Progress()

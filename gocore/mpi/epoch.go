@@ -195,8 +195,13 @@ type lockOp struct {
 	win *Window
 }
 
+// crowd times the number of cores is how many turns may come before a rank's for it to yield the processor
+// before it sleeps. A few ranks that only yield hand a lock on ten times as fast; many keep the others from running.
+const crowd = 4
+
 func (o lockOp) describe(why *engine.Reason) {
 	why.Call, why.Ctx = job.CallLock, uint64(o.win.ID)
+	why.SleepAtOnce = o.Ahead() > crowd*int(proc.eng.Job.Head.Cores)
 	why.Peer = o.win.World[o.Target()]
 	why.Info = o.win.label
 }

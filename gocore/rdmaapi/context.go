@@ -50,11 +50,11 @@ func text(v any) string {
 	return string(b)
 }
 
-// BeforeFork returns the descriptors that a forked child has to close, separated by
-// spaces. Until AfterFork is called no connection begins.
-func BeforeFork() string {
-	return strings.Trim(fmt.Sprint(sockets.BeforeFork()), "[]")
-}
+// BeforeFork has no connection begin until AfterFork. It returns the number of sockets.
+func BeforeFork() int { return sockets.BeforeFork() }
+
+// Sockets returns the descriptors that a forked child has to close.
+func Sockets() []int32 { return sockets.Open() }
 
 // AfterFork is to be called after each BeforeFork, in the parent.
 func AfterFork() { sockets.AfterFork() }

@@ -288,6 +288,14 @@ func (w *Win) Holders(target int) []int {
 	return w.locks[target].holders()
 }
 
+// Ahead returns how many turns come before this rank's, 0 if it waits for none.
+func (l *Lock) Ahead() int {
+	if l.at >= l.to || !l.drawn || l.w.remoteLocks[l.at] != nil {
+		return 0
+	}
+	return int(l.w.locks[l.at].ahead())
+}
+
 // Check skips the turns of dead ranks. A dead exclusive holder left its target's
 // memory as it was when it died: the one rank that finds that gets an error, and the
 // lock is free from then on.

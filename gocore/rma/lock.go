@@ -170,6 +170,9 @@ func (l *lock) tryShared() bool {
 	return true
 }
 
+// ahead returns how many turns come before this rank's.
+func (l *lock) ahead() uint32 { return l.ticket - atom.Load32(&l.words.serving) }
+
 func (l *lock) release() {
 	if l.mode == shared {
 		atom.Store64(&l.slots[l.me], slotFree)

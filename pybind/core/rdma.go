@@ -6,12 +6,6 @@ import "gormapy/gocore/rdmaapi"
 // package rdmaapi describe this and the following.
 func RdmaDevices() string { return rdmaapi.Devices() }
 
-// RdmaBeforeFork lists the descriptors that a forked child has to close.
-func RdmaBeforeFork() string { return rdmaapi.BeforeFork() }
-
-// RdmaAfterFork ends what RdmaBeforeFork began, in the parent. It returns 0.
-func RdmaAfterFork() int64 { rdmaapi.AfterFork(); return 0 }
-
 // RdmaError returns the error for a negative code, a JSON object.
 func RdmaError(code int64) string { return rdmaapi.ErrorOf(code) }
 

@@ -62,7 +62,7 @@ static PyMethodDef *const raw_tables[] = {
     raw_object_methods, raw_datatype_methods, raw_group_methods,   raw_coll_methods,         raw_neighbor_methods,
     raw_comm_methods,   raw_win_methods,      raw_file_methods,    raw_memory_methods,       array_methods,
     function_methods,   check_methods,        watch_methods,       pending_methods,          checked_methods,
-    check_site_methods};
+    check_site_methods, forking_methods};
 
 static const struct {
   const char *name;
@@ -116,6 +116,7 @@ PyMODINIT_FUNC PyInit__fast(void) {
   PyObject *m = PyModule_Create(&definition);
   if (!m || ready_types(m) < 0 || ready_trace(m) < 0) return NULL;
   pthread_atfork(before_fork, NULL, in_child);
+  ready_forking();
   guard_arm(0);
   if (on_exit(at_exit, NULL) == 0) gm_tell_exit();
   for (size_t i = 0; i < sizeof raw_tables / sizeof *raw_tables; i++)

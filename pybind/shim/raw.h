@@ -18,7 +18,9 @@ extern PyMethodDef raw_object_methods[], raw_datatype_methods[], raw_group_metho
 
 PyObject *raw_put_notify(ARGS); /* hot_win.c */
 extern PyMethodDef raw_coll_methods[], raw_neighbor_methods[], raw_comm_methods[], raw_win_methods[],
-    raw_file_methods[], raw_memory_methods[], array_methods[];
+    raw_file_methods[], raw_memory_methods[], array_methods[], forking_methods[];
+
+int ready_forking(void); /* forking.c */
 
 /* raw.c: arguments. Each returns -1 or NULL with an exception where they are not what they should be. */
 

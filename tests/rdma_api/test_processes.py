@@ -7,6 +7,14 @@ from support.rxe import SLOW
 program = beside(__file__)
 
 
+@pytest.fixture
+def software(backend):
+    """A back end that is software, whose sockets are the core's own."""
+    if backend not in ("tcp", "shm"):
+        pytest.skip(f"{backend}: what a fork shares of a device is its driver's")
+    return backend
+
+
 @pytest.mark.parametrize("n", (1, 2, 3))
 def test_ranks_connect_by_their_communicator(mpirun, backend, n):
     result = mpirun(n, program.ranks_connect_by_their_communicator, backend, timeout=30 * SLOW)
@@ -24,16 +32,22 @@ def test_a_peer_that_is_killed(mpirun, backend, op):
     assert line in (["post_" + op, "IBV_WC_WR_FLUSH_ERR", str(8 << 20)], [op, "IBV_WC_RETRY_EXC_ERR", str(8 << 20)])
 
 
-def test_a_peer_that_ends_while_its_forked_child_lives(mpirun, backend):
-    if backend not in ("tcp", "shm"):
-        pytest.skip(f"{backend}: what a fork shares of a device is its driver's")
-    mpirun.alone(program.a_peer_that_ends, backend, "write", "fork", timeout=60 * SLOW)
+def test_a_peer_that_ends_while_its_forked_child_lives(mpirun, software):
+    mpirun.alone(program.a_peer_that_ends, software, "write", "fork", timeout=60 * SLOW)
 
 
 def test_a_forked_child_is_told_and_does_no_harm(mpirun, backend):
     result = mpirun.alone(program.a_forked_child_is_told_and_does_no_harm, backend, timeout=30 * SLOW)
     assert result.lines == ["child: True", "parent: True"]
     assert result.stderr == ""
+
+
+def test_a_forked_child_keeps_what_is_the_programs(mpirun, software):
+    mpirun.alone(program.a_forked_child_keeps_what_is_the_programs, software)
+
+
+def test_connections_after_forks_that_signals_end(mpirun, software):
+    assert mpirun.alone(program.connections_after_forks_that_signals_end, software, timeout=60).stdout == "fine\n"
 
 
 def test_a_program_may_end_with_everything_open(mpirun, backend):

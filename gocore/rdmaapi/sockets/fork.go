@@ -1,13 +1,15 @@
 package sockets
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // making counts the sockets that are made and not yet listed, and the forks that have
 // begun. One of the two is 0 while a socket is made or the process forks: otherwise the
 // child would inherit a socket that it does not know.
 //
-// Forks do not wait for each other, since one may hold a lock of the program that
-// another one's end needs.
+// Forks do not wait for each other: one may hold a lock that another one needs to end.
 var making struct {
 	sync.Mutex
 	sockets, forks int
@@ -17,15 +19,15 @@ var making struct {
 var changed = sync.NewCond(&making.Mutex)
 
 // BeforeFork waits until no socket is being made, which takes microseconds, and lets none be
-// made until AfterFork. It returns the descriptors that the child has to close.
-func BeforeFork() []int {
+// made until AfterFork. It returns the number of open ones.
+func BeforeFork() int {
 	making.Lock()
 	making.forks++
 	for making.sockets > 0 {
 		changed.Wait()
 	}
 	making.Unlock()
-	return open()
+	return len(Open())
 }
 
 // AfterFork is to be called once for each BeforeFork, in the parent.
@@ -36,13 +38,26 @@ func AfterFork() {
 	changed.Broadcast()
 }
 
+// forkLimit is how long a socket waits for forks. A fork that takes longer waits for something that
+// may depend on the socket: then a child that keeps it is the smaller harm.
+const forkLimit = 2 * time.Second
+
 // begin waits until the process does not fork. Until the function that it returns is called,
 // which may be done more than once, a fork waits.
 func begin() (listed func()) {
 	making.Lock()
 	defer making.Unlock()
-	for making.forks > 0 {
-		changed.Wait()
+	if making.forks > 0 {
+		over := false
+		defer time.AfterFunc(forkLimit, func() {
+			making.Lock()
+			defer making.Unlock()
+			over = true
+			changed.Broadcast()
+		}).Stop()
+		for making.forks > 0 && !over {
+			changed.Wait()
+		}
 	}
 	making.sockets++
 	return sync.OnceFunc(func() {

@@ -39,7 +39,7 @@ func note(raw syscall.RawConn) {
 	all.raw[raw] = struct{}{}
 }
 
-// Track adds an accepted connection, or a listener, to the list.
+// Track adds an accepted connection to the list.
 func Track(socket any) {
 	if s, ok := socket.(syscall.Conn); ok {
 		if raw, err := s.SyscallConn(); err == nil {
@@ -48,13 +48,13 @@ func Track(socket any) {
 	}
 }
 
-// open returns the descriptors of all open sockets of the list.
-func open() []int {
-	var fds []int
+// Open returns the descriptors of all open sockets of the list.
+func Open() []int32 {
+	var fds []int32
 	all.Lock()
 	defer all.Unlock()
 	for r := range all.raw {
-		r.Control(func(fd uintptr) { fds = append(fds, int(fd)) }) //nolint:errcheck // a closed one has none
+		r.Control(func(fd uintptr) { fds = append(fds, int32(fd)) }) //nolint:errcheck // a closed one has none
 	}
 	return fds
 }

@@ -15,10 +15,10 @@ import (
 )
 
 // local reports whether one of the descriptors has this local port.
-func local(t *testing.T, fds []int, port int) bool {
+func local(t *testing.T, fds []int32, port int) bool {
 	t.Helper()
 	for _, fd := range fds {
-		name, err := syscall.Getsockname(fd)
+		name, err := syscall.Getsockname(int(fd))
 		require.NoError(t, err)
 		if a, ok := name.(*syscall.SockaddrInet4); ok && a.Port == port {
 			return true
@@ -28,23 +28,22 @@ func local(t *testing.T, fds []int, port int) bool {
 }
 
 func TestASocketIsKnownFromTheDialUntilItIsClosed(t *testing.T) {
-	listen, err := net.Listen("tcp", "127.0.0.1:0")
+	listen, err := Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer listen.Close()
-	Track(listen)
 	conn, err := Dial(context.Background(), time.Second, "tcp", listen.Addr().String())
 	require.NoError(t, err)
 	other, err := listen.Accept()
 	require.NoError(t, err)
 	Track(other)
 	port := func(a net.Addr) int { return a.(*net.TCPAddr).Port }
-	require.True(t, local(t, open(), port(listen.Addr())))
-	require.True(t, local(t, open(), port(conn.LocalAddr())))
-	require.Len(t, open(), 3)
+	require.True(t, local(t, Open(), port(listen.Addr())))
+	require.True(t, local(t, Open(), port(conn.LocalAddr())))
+	require.Len(t, Open(), 3)
 	require.NoError(t, conn.Close())
 	require.NoError(t, other.Close())
-	require.False(t, local(t, open(), port(conn.LocalAddr())))
-	require.Len(t, open(), 1)
+	require.False(t, local(t, Open(), port(conn.LocalAddr())))
+	require.Len(t, Open(), 1)
 }
 
 // The backlog of the listening socket is full, so that not all are connected.
@@ -57,7 +56,7 @@ func TestASocketIsKnownBeforeItIsConnected(t *testing.T) {
 	name, err := syscall.Getsockname(fd)
 	require.NoError(t, err)
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(name.(*syscall.SockaddrInet4).Port))
-	before := len(open())
+	before := len(Open())
 	ctx, cancel := context.WithCancel(context.Background())
 	var connected atomic.Int32
 	var ended sync.WaitGroup
@@ -71,7 +70,7 @@ func TestASocketIsKnownBeforeItIsConnected(t *testing.T) {
 			}
 		})
 	}
-	require.Eventually(t, func() bool { return len(open()) == before+dialers }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(Open()) == before+dialers }, 10*time.Second, time.Millisecond)
 	BeforeFork() // does not wait for them
 	AfterFork()
 	require.Less(t, int(connected.Load()), dialers)
@@ -83,7 +82,7 @@ func TestNoSocketIsMadeDuringAFork(t *testing.T) {
 	listen, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer listen.Close()
-	before := len(BeforeFork())
+	before := BeforeFork()
 	BeforeFork() // another thread's
 	dialed := make(chan error)
 	go func() {
@@ -99,7 +98,7 @@ func TestNoSocketIsMadeDuringAFork(t *testing.T) {
 		t.Fatal("a connection was made during a fork")
 	case <-time.After(50 * time.Millisecond):
 	}
-	require.Len(t, open(), before)
+	require.Len(t, Open(), before)
 	AfterFork()
 	require.NoError(t, <-dialed)
 }
@@ -137,8 +136,9 @@ func TestAForkFindsEverySocketThatExists(t *testing.T) {
 	}
 	for range 300 {
 		known := map[int]bool{}
-		for _, fd := range BeforeFork() {
-			known[fd] = true
+		BeforeFork()
+		for _, fd := range Open() {
+			known[int(fd)] = true
 		}
 		for _, fd := range unnamed(t) {
 			require.True(t, known[fd], "descriptor %d", fd)

@@ -41,14 +41,13 @@ func open(kind string, d backend.Device) (*context, error) {
 	var err error
 	if kind == "shm" {
 		sys.AllowPeers()
-		c.listen, err = net.Listen("unix", "@gormapy-rdma-"+hex.EncodeToString(random(12)))
+		c.listen, err = sockets.Listen("unix", "@gormapy-rdma-"+hex.EncodeToString(random(12)))
 	} else {
-		c.listen, err = net.Listen("tcp", net.JoinHostPort(d.Ports[0].Addresses[0], "0"))
+		c.listen, err = sockets.Listen("tcp", net.JoinHostPort(d.Ports[0].Addresses[0], "0"))
 	}
 	if err != nil {
 		return nil, &backend.Errno{Name: "EADDRNOTAVAIL", Text: fmt.Sprintf("open %s: %v", d.Name, err)}
 	}
-	sockets.Track(c.listen)
 	go c.accept()
 	return c, nil
 }

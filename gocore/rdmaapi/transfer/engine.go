@@ -130,11 +130,10 @@ func Open(ctx backend.Context, c Config) (e *Engine, err error) {
 	if e.pd, err = ctx.AllocPD(); err != nil {
 		return nil, err
 	}
-	if e.socket, err = net.Listen("tcp", net.JoinHostPort(c.Host, strconv.Itoa(c.Port))); err != nil {
+	if e.socket, err = sockets.Listen("tcp", net.JoinHostPort(c.Host, strconv.Itoa(c.Port))); err != nil {
 		e.pd.Close() //nolint:errcheck // there is another error to report
 		return nil, errno("EADDRNOTAVAIL", "listen on %s port %d: %v", c.Host, c.Port, err)
 	}
-	sockets.Track(e.socket)
 	e.card = Card{Name: c.Name, Backend: c.Backend, Address: e.address(&d)}
 	rand.Read(e.card.ID[:])     //nolint:errcheck // it ends the program rather than fail
 	rand.Read(e.card.Secret[:]) //nolint:errcheck // likewise

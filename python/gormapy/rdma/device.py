@@ -6,51 +6,51 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from .._ext import core
+from .._ext import core, fast
 from .errors import check, invalid, mismatch
 from .handle import Handle
 
 __all__ = ["Context", "Device", "Port", "backends", "devices"]
 
-# A forked child can't use the core's sockets, and as long as it holds them, peers do not see this process end. The
-# core makes no connections while the process forks, but it may accept some after their listing: those have the name,
-# or the port, of a socket that listens.
-_sockets: list = []
 
+def _local(descriptor):
+    """Return the family, the type, the host (or path) and the port of a socket's own address, and whether it listens.
 
-def _before_fork():
-    _sockets.clear()
-    with suppress(RuntimeError):  # in a forked child that forks
-        _sockets[:] = map(int, core.RdmaBeforeFork().split())
-
-
-def _in_parent():
-    with suppress(RuntimeError):  # as above
-        core.RdmaAfterFork()
-
-
-def _address(descriptor, listens=False):
-    """Return what accepted sockets have in common with their listening one, None for what is no such socket."""
-    with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as copy:
-        if not listens or copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-            name = copy.getsockname()
-            return (copy.family, name[1] if isinstance(name, tuple) else name)
+    Return None if the descriptor is no socket.
+    """
+    with suppress(OSError):
+        it = socket.socket(fileno=descriptor)
+        try:
+            name = it.getsockname()
+            host, port = name[:2] if isinstance(name, tuple) else (name, 0)
+            return (it.family, it.type, host, port), it.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+        finally:
+            it.detach()
     return None
 
 
 def _in_child():
-    if not _sockets:
+    """Close the core's sockets, which a forked child can't use: while it holds them, peers do not see the parent end.
+
+    The core makes none while the process forks (gocore/rdmaapi/sockets/fork.go), but it may have accepted some that it
+    has not listed yet: those have the address of a socket that listens, or its port if that listens at all addresses.
+    """
+    known = set(fast.sockets_before_fork())
+    if not known:
         return
-    accepting = {_address(known, listens=True) for known in _sockets} - {None}
     with os.scandir("/proc/self/fd") as entries:
-        descriptors = [int(entry.name) for entry in entries]
-    for descriptor in descriptors:
-        if descriptor in _sockets or _address(descriptor) in accepting:
-            with suppress(OSError):
-                os.close(descriptor)
+        found = {descriptor: _local(descriptor) for descriptor in [int(entry.name) for entry in entries]}
+    accepting = {found[descriptor][0] for descriptor in known if found.get(descriptor) and found[descriptor][1]}
+    for descriptor, local in found.items():
+        if local:
+            family, kind, host, port = local[0]
+            everywhere = (family, kind, "::" if family == socket.AF_INET6 else "0.0.0.0", port)
+            if descriptor in known or (local[0] in accepting and host) or everywhere in accepting:
+                with suppress(OSError):
+                    os.close(descriptor)
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)
+os.register_at_fork(after_in_child=_in_child)
 
 
 @dataclass(frozen=True)

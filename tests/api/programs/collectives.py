@@ -4,6 +4,7 @@ import functools
 import math
 
 import numpy as np
+from badmemory import NETWORK
 from rankside import fails, one_node, rank, size, world
 
 from gormapy import MPI
@@ -119,6 +120,8 @@ def parts_that_are_too_long():
     On one node nobody else gets an error; on several, others may, whose parts that rank passes on, and they may
     get one in its place.
     """
+    for _ in range(8):  # as long as a communicator is new, the rooted ones send messages, whose errors say it otherwise
+        world.Bcast(np.zeros(1))
     for room in 1, 4, 1000, 9000:
         for name in "Gatherv", "Scatterv", "Allgatherv", "Alltoallv":
             root, guilty = 0, size - 1  # guilty sends too much, or has too little room
@@ -160,7 +163,10 @@ def parts_that_are_too_long():
             assert any(errors) == expected, (name, room)
             for failed in filter(None, errors):
                 if failed[0] == MPI.ERR_TRUNCATE:
-                    assert f"{8 * room + 8} bytes" in failed[1], failed
+                    words = (
+                        f"{8 * room + 8} bytes" if NETWORK else f"{8 * room + 8} bytes for a part of {8 * room} bytes"
+                    )
+                    assert words in failed[1], failed
                 else:
                     assert not one_node and "has given it up" in failed[1], failed
             assert not expected or any(failed and failed[0] == MPI.ERR_TRUNCATE for failed in errors), errors

@@ -1,10 +1,13 @@
 """The programs of test_processes.py. All but the first one know nothing of MPI; what two say to each other goes by pipes."""
 
+import contextlib
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -164,6 +167,101 @@ def a_forked_child_is_told_and_does_no_harm(backend):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     one.post_write(mr, mr.remote)
     print("parent:", cq.wait(60)[0].ok)
+
+
+def listening():
+    """Return the address at which the core listens."""
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            it = socket.socket(fileno=int(name))
+            try:
+                if it.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                    return it.getsockname()
+            finally:
+                it.detach()
+
+
+def descriptors():
+    """Return what each descriptor is."""
+    found = {}
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):  # that of the listing
+            found[int(name)] = os.readlink(f"/proc/self/fd/{name}")
+    return found
+
+
+def a_forked_child_keeps_what_is_the_programs(backend):
+    context = rdma.Context(backend=backend)
+    address = listening()
+    pair = socket.socketpair()
+    mine = [*pair, *os.pipe()]
+    if backend == "tcp":  # sockets that have the port of one of the core's
+        datagrams, stream = socket.socket(type=socket.SOCK_DGRAM), socket.socket()
+        datagrams.bind(address)
+        stream.bind(("127.0.0.9", address[1]))
+        stream.listen()
+        mine += [datagrams, stream, socket.create_connection(stream.getsockname())]
+    numbers = {it if isinstance(it, int) else it.fileno() for it in mine}
+    before = descriptors()
+    child = os.fork()
+    if child == 0:
+        left = descriptors()
+        of_core = [fd for fd in left if left[fd].startswith("socket:") and fd not in numbers]
+        os._exit(bool(of_core or numbers - set(left) or set(left) - set(before)))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    context.close()
+
+
+def connect(backend):
+    """Make a connection and use it."""
+    context = rdma.Context(backend=backend)
+    pd, cq = context.alloc_pd(), context.create_cq()
+    one, other = pd.create_qp(cq), pd.create_qp(cq)
+    one.connect(other.info())
+    other.connect(one.info())
+    mr = pd.register(64)
+    one.post_write(mr, mr.remote)
+    assert cq.wait(10)[0].ok
+    context.close()
+
+
+def connections_after_forks_that_signals_end(backend):
+    """A signal whose handler raises comes at any time of a fork; hooks of the program run around it, too."""
+    lock = threading.Lock()  # of the program, which holds it around a connection as well
+    os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    sys.unraisablehook = lambda ignored: None
+    me = os.getpid()
+    for turn in range(40):
+        signal.setitimer(signal.ITIMER_REAL, 50e-6 * (1 + turn))
+        try:
+            if os.fork() == 0:
+                os._exit(0)
+            time.sleep(0.05)
+        except KeyboardInterrupt:
+            if os.getpid() != me:
+                os._exit(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if lock.locked():
+            lock.release()
+        if turn % 8 == 7:
+            connect(backend)
+
+    def connecting():
+        for _ in range(5):
+            with lock:
+                connect(backend)
+
+    thread = threading.Thread(target=connecting)
+    thread.start()
+    while thread.is_alive():
+        if os.fork() == 0:
+            os._exit(0)
+        time.sleep(0.001)
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
+    print("fine")
 
 
 def a_program_may_end_with_everything_open(backend):
