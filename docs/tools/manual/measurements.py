@@ -40,7 +40,7 @@ class Run:
     @property
     def command(self):
         """What was run, by what was printed."""
-        return f'make compare COMPARE="-n {self.n} --rows {",".join(self.loops)} --rounds 5 --budget 0.04"'
+        return f'make compare COMPARE="-n {self.n} --rows {",".join(self.loops)} --rounds 5"'
 
 
 def read(path):
