@@ -282,10 +282,13 @@ func (r *lockRank) hold(mode lockMode) {
 		t.Check(m.last <= ticket, "ticket %d after %d", ticket, m.last-1)
 		m.inX |= me
 		m.lastX = ticket + 1
-	} else if t.Check(m.in&m.inX&alive == 0, "shared with exclusive %#x inside", m.inX); r.l.slots[r.i] == slotJoined {
-		ticket = m.last - 1 // it has none
 	} else {
-		t.Check(m.lastX <= ticket, "shared ticket %d after exclusive %d", ticket, m.lastX-1)
+		t.Check(m.in&m.inX&alive == 0, "shared with exclusive %#x inside", m.inX)
+		if r.l.slots[r.i] == slotJoined {
+			ticket = m.last - 1 // it has none
+		} else {
+			t.Check(m.lastX <= ticket, "shared ticket %d after exclusive %d", ticket, m.lastX-1)
+		}
 	}
 	m.last = max(m.last, ticket+1)
 	m.in |= me

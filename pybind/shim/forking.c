@@ -1,5 +1,5 @@
-/* What a fork does about the sockets of gormapy.rdma, see gocore/rdmaapi/sockets/fork.go. Python's own hooks would be
-   too late or too early: a signal may end them, and hooks of the program run between them and the fork. */
+/* What a fork does about the sockets of gormapy.rdma, see gocore/rdmaapi/sockets/fork.go. Python's own hooks do not
+   suffice: a signal may end one of them, and hooks of the program run between them and the fork. */
 #include "raw.h"
 #include "_cgo_export.h"
 
@@ -8,21 +8,20 @@
 
 /* The descriptors that a child of this thread has to close. Only the thread that forks is in the child. */
 static __thread int32_t *sockets;
-static __thread int64_t count, room;
+static __thread int64_t count;
 
 static void before_fork(void) {
   count = 0;
   if (gm_forked) return;
-  count = gm_fork_begins();
-  if (count > room) {
-    int32_t *more = realloc(sockets, count * sizeof *more);
-    if (more) sockets = more, room = count;
-  }
-  count = room ? gm_fork_sockets(sockets, room) : 0;
+  int64_t room = gm_fork_begins();
+  sockets = malloc(room * sizeof *sockets);
+  if (sockets) count = gm_fork_sockets(sockets, room);
 }
 
 static void in_parent(void) {
-  if (!gm_forked) gm_fork_ends();
+  if (gm_forked) return;
+  free(sockets);
+  gm_fork_ends();
 }
 
 /* sockets_before_fork() -> the descriptors of the sockets that the parent had, in a forked child. */

@@ -149,12 +149,18 @@ def a_peer_that_ends(backend, op, how):
         os.killpg(child.pid, signal.SIGKILL)
 
 
-def a_forked_child_is_told_and_does_no_harm(backend):
+def connected(backend):
+    """Return a context, its domain, a completion queue, and two queue pairs that are connected with each other."""
     context = rdma.Context(backend=backend)
     pd, cq = context.alloc_pd(), context.create_cq()
     one, other = pd.create_qp(cq), pd.create_qp(cq)
     one.connect(other.info())
     other.connect(one.info())
+    return context, pd, cq, one, other
+
+
+def a_forked_child_is_told_and_does_no_harm(backend):
+    context, pd, cq, one, other = connected(backend)
     mr = pd.register(64)
     child = os.fork()
     if child == 0:
@@ -214,11 +220,7 @@ def a_forked_child_keeps_what_is_the_programs(backend):
 
 def connect(backend):
     """Make a connection and use it."""
-    context = rdma.Context(backend=backend)
-    pd, cq = context.alloc_pd(), context.create_cq()
-    one, other = pd.create_qp(cq), pd.create_qp(cq)
-    one.connect(other.info())
-    other.connect(one.info())
+    context, pd, cq, one, _other = connected(backend)
     mr = pd.register(64)
     one.post_write(mr, mr.remote)
     assert cq.wait(10)[0].ok
@@ -266,11 +268,7 @@ def connections_after_forks_that_signals_end(backend):
 
 def a_program_may_end_with_everything_open(backend):
     global context, pd, cq, one, other, mr  # open when the interpreter ends
-    context = rdma.Context(backend=backend)
-    pd, cq = context.alloc_pd(), context.create_cq()
-    one, other = pd.create_qp(cq), pd.create_qp(cq)
-    one.connect(other.info())
-    other.connect(one.info())
+    context, pd, cq, one, other = connected(backend)
     mr = pd.register(1 << 20)
     one.post_recv(mr)
     for _ in range(50):
