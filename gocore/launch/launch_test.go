@@ -226,9 +226,10 @@ func TestRunFailures(t *testing.T) {
 		{"kill -KILL $$", 137, `^mpiexec: rank 2 \(pid \d+\) was killed by signal 9 \(SIGKILL\); stopping the other 3 ranks\n$`},
 		{"echo trace >&2; exit 1", 1, `^trace\nmpiexec: rank 2 \(pid \d+\) ended with exit status 1; stopping the other 3 ranks\n$`},
 	} {
-		// The others ignore SIGTERM and have children, one of them in a group of its own.
+		// The others ignore SIGTERM and have children, one of them in a group of its own. A shell
+		// that waited for one in the foreground would print "Killed" if that one were killed first.
 		r := run(t, sh(4, `if [ $GORMAPY_JOB_RANK = 2 ]; then sleep 0.1; `+c.script+`; fi
-			trap "" TERM; setsid sleep 1000 & sleep 1000 & sleep 1000`)...)
+			trap "" TERM; setsid sleep 1000 & sleep 1000 & exec sleep 1000`)...)
 		assert.Equal(t, c.status, r.status, c.script)
 		assert.Regexp(t, c.text, r.err, c.script)
 		assert.Less(t, r.took, soon, c.script)
@@ -324,7 +325,8 @@ func TestNotStarted(t *testing.T) {
 }
 
 func TestTooFewDescriptors(t *testing.T) {
-	r := runCmd(t, exec.Command("sh", "-c", "ulimit -n 64; exec "+mpiexec+" -n 100 sh -c 'sleep 1000 & sleep 1000'"))
+	// exec: a shell that outlived its child by an instant would print "Killed".
+	r := runCmd(t, exec.Command("sh", "-c", "ulimit -n 64; exec "+mpiexec+" -n 100 sh -c 'sleep 1000 & exec sleep 1000'"))
 	assert.Equal(t, 1, r.status)
 	assert.Regexp(t, `^mpiexec: can't start rank \d+: .*too many open files .*ulimit -n is 64\)\n$`, r.err)
 }
