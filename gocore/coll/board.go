@@ -182,7 +182,7 @@ func (b *Board) wait(counted *bool, yes bool) {
 func (b *Board) publish(k uint32, c *Call) {
 	p := b.slot(b.me, k)
 	p.length = int64(c.Bytes)
-	atom.Store64(&p.word, uint64(k)<<32|uint64(c.signature()))
+	atom.Publish64(&p.word, uint64(k)<<32|uint64(c.signature()))
 }
 
 // filled reports whether rank r has published for collective k.

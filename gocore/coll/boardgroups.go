@@ -192,7 +192,7 @@ func (s *BoardOp) publishReduced(to *groupSlots, i int) {
 	}
 	slot := to.slot(i, s.seq)
 	slot.length = int64(s.Bytes)
-	atom.Store64(&slot.word, uint64(s.seq)<<32|uint64(s.Call.signature()))
+	atom.Publish64(&slot.word, uint64(s.seq)<<32|uint64(s.Call.signature()))
 }
 
 // standIn does what leaders have not yet done: see boardGroups.

@@ -151,7 +151,7 @@ func (b *nonblockingBoard) room(before uint64, dead func(r int) bool) bool {
 func (b *nonblockingBoard) publish(number uint64, c *Call) {
 	p := b.slot(b.me, uint32(number))
 	p.length = int64(c.Bytes)
-	atom.Store64(&p.word, number<<32|uint64(c.signature()))
+	atom.Publish64(&p.word, number<<32|uint64(c.signature()))
 }
 
 // filled reports whether rank r has published for collective k.

@@ -18,9 +18,10 @@
 //
 //  1. makes sure that there is room: written + lines + 1 <= head + capacity, with
 //     a copy of head that it refreshes when the ring seems full;
-//  2. writes everything but the commit word, and sets the commit word behind the
-//     record to 0: the receiver reads that one next;
-//  3. stores the commit word.
+//  2. sets the commit word behind the record to 0, since the receiver reads that one
+//     next, and writes everything but the commit word;
+//  3. stores the commit word, at once after the data: a receiver that polls takes the
+//     line away in between otherwise, and it moves between the caches three times.
 //
 // The receiver
 //

@@ -6,3 +6,8 @@ import "unsafe"
 //
 //go:noescape
 func prefetchWrite(p unsafe.Pointer)
+
+// prefetchRead has the processor fetch the line of p to read it, while the program goes on.
+//
+//go:noescape
+func prefetchRead(p unsafe.Pointer)

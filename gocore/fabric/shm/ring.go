@@ -61,14 +61,14 @@ func (r *ring) send(h *fabric.Header, payload []byte) bool {
 		r.pos += skip
 	}
 	p := r.at(r.pos)
+	*(*uint32)(r.at(r.pos + need)) = 0
 	*(*uint32)(unsafe.Add(p, 4)) = uint32(len(payload))
 	*(*fabric.Header)(unsafe.Add(p, 8)) = *h
 	if len(payload) > 0 {
 		copy(unsafe.Slice((*byte)(unsafe.Add(p, prefix)), len(payload)), payload)
 	}
 	r.pos += need
-	*(*uint32)(r.at(r.pos)) = 0
-	atom.Store32((*uint32)(p), recordData|uint32(need))
+	atom.Publish32((*uint32)(p), recordData|uint32(need))
 	prefetchWrite(r.at(r.pos + 1)) // of the next record's successor, whose commit word the next call clears; the receiver's cache has it
 	return true
 }
@@ -82,6 +82,7 @@ func (r *ring) receive(deliver func(h *fabric.Header, payload []byte)) bool {
 			return false
 		}
 		data := word&recordData != 0
+		prefetchRead(r.at(r.pos + uint64(word&linesMask))) // the next commit word, which is looked at after this message
 		if data {
 			length := *(*uint32)(unsafe.Add(p, 4))
 			deliver((*fabric.Header)(unsafe.Add(p, 8)), unsafe.Slice((*byte)(unsafe.Add(p, prefix)), int(length)))

@@ -99,6 +99,12 @@ func Store32(p *uint32, v uint32) {
 	done(OpStore, unsafe.Pointer(p), uint64(v), true)
 }
 
+// Publish32 is Store32.
+func Publish32(p *uint32, v uint32) { Store32(p, v) }
+
+// Publish64 is Store64.
+func Publish64(p *uint64, v uint64) { Store64(p, v) }
+
 // Add32 adds d and returns the new value.
 func Add32(p *uint32, d uint32) uint32 {
 	step(OpAdd, unsafe.Pointer(p))
