@@ -114,6 +114,9 @@ func (t *typeTable) lookup(h int64) (*typeEntry, uint64) {
 
 // get returns the type of a handle, and whether it is committed; nil if the handle names none or is stale.
 func (t *typeTable) get(h int64) (obj *dtype.Type, committed bool) {
+	if obj = dtype.ByID(int(h)); obj != nil {
+		return obj, true
+	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	e, word := t.lookup(h)
