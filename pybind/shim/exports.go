@@ -169,6 +169,11 @@ func gm_blocking(kind i32, comm, addr, count, typ i64, peer, tag i64, st *C.gm_s
 	return i32(mpi.Blocking(int(kind), int64(comm), int64(addr), int64(count), int64(typ), int(peer), int(tag), status(st), long(pending)))
 }
 
+//export gm_send_now
+func gm_send_now(kind i32, comm, addr, count, typ i64, peer, tag i64, pending *C.int64_t) i32 {
+	return i32(mpi.SendNow(int(kind), int64(comm), int64(addr), int64(count), int64(typ), int(peer), int(tag), long(pending)))
+}
+
 //export gm_sendrecv
 func gm_sendrecv(comm i64, s, r *C.int64_t, st *C.gm_status, pending *C.int64_t) i32 {
 	return i32(mpi.Sendrecv(int64(comm), *(*[5]int64)(unsafe.Pointer(s)), *(*[5]int64)(unsafe.Pointer(r)), status(st),

@@ -10,19 +10,33 @@ static gm_status status_in(PyObject *status) {
   return status && status != Py_None ? ((StatusObject *)status)->st : (gm_status){0};
 }
 
+int send_message(int kind, int64_t comm, const void *p, int64_t count, int64_t type, int64_t bytes, int64_t dest,
+                 int64_t tag, int64_t *pending) {
+  enum { EAGER = 16 << 10 }; /* gocore/p2p: EagerLimit */
+  int code;
+  gm_status st;
+  if (kind == GM_SSEND || bytes > EAGER) {
+    BLOCKING(code, *pending, &st, gm_blocking(kind, comm, (int64_t)(intptr_t)p, count, type, dest, tag, &st, pending));
+    return code;
+  }
+  /* As a rule it is sent at once: giving the GIL up and taking it again would take longer. */
+  code = gm_send_now(kind, comm, (int64_t)(intptr_t)p, count, type, dest, tag, pending);
+  if (code != GM_INTERRUPTED) return code;
+  gm_blocks(*pending);
+  return resume(*pending, &st);
+}
+
 static PyObject *send_in_mode(HOT, int which, int kind) {
   static const char *const names[] = {"buf", "dest", "tag", NULL};
   PyObject *a[3];
   spec s;
   int64_t dest, tag = 0, pending = 0, h = comm_handle(self);
   int code;
-  gm_status st;
   if (!h || match_args(names, 2, args, n, kwnames, a) < 0 || parse_small_int(a[1], &dest) < 0 ||
       parse_small_int(a[2], &tag) < 0 || parse_message(a[0], 0, &s) < 0)
     FALL_BACK(which);
   NOTE_COMM(h, dest, tag, s.count * s.size);
-  BLOCKING(code, pending, &st,
-           gm_blocking(kind, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, dest, tag, &st, &pending));
+  code = send_message(kind, h, s.view.buf, s.count, s.type, s.count * s.size, dest, tag, &pending);
   release_spec(code, pending, &s);
   return none_or(code);
 }

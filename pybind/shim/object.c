@@ -165,13 +165,10 @@ void give_lock(PyObject *lock) {
 
 PyObject *send_pickle(int kind, int64_t comm, PyObject *pickle, int64_t dest, int64_t tag) {
   int64_t pending = 0;
-  int code;
-  gm_status st;
   Py_buffer view;
   if (PyObject_GetBuffer(pickle, &view, PyBUF_SIMPLE) < 0) return NULL;
   NOTE_COMM(comm, dest, tag, view.len);
-  BLOCKING(code, pending, &st,
-           gm_blocking(kind, comm, (int64_t)(intptr_t)view.buf, view.len, object_type, dest, tag, &st, &pending));
+  int code = send_message(kind, comm, view.buf, view.len, object_type, view.len, dest, tag, &pending);
   if (code == 0)
     PyBuffer_Release(&view);
   else

@@ -101,7 +101,7 @@ PyTypeObject *new_type(PyObject *module, PyType_Spec *spec); /* as the module's;
 PyObject *address_of(PyObject *self, PyObject *o);
 
 /* PyObject_GetBuffer for memory of messages: it fails for BOTTOM and the like, and shows an MPI.buffer of a device's
-   memory. */
+   memory. The view of an array of NumPy has no shape. */
 int get_buffer(PyObject *o, Py_buffer *view, int flags);
 void nothing_to_release(PyObject *self, Py_buffer *view);
 
@@ -170,6 +170,10 @@ const char *type_name(PyObject *o);
 /* Goes on with a call that was interrupted, as often as it is. RAISED: the operation has been given up, and its memory
    is to be kept by keep.c. */
 int resume(int64_t pending, gm_status *st);
+
+/* hot_comm.c. Sends a message of bytes bytes, and waits until that has completed; like BLOCKING. */
+int send_message(int kind, int64_t comm, const void *p, int64_t count, int64_t type, int64_t bytes, int64_t dest,
+                 int64_t tag, int64_t *pending);
 
 /* keep.c: memory of an operation that nobody waits for any more, released when the request h
    (0: none) is over. keep_until_over takes the reference, keep_view the buffer. */
