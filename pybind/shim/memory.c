@@ -1,6 +1,6 @@
 /* Memory that Python shows by the buffer protocol: Memory, which belongs to the core, and Buffer, the base of
    gormapy.MPI.buffer, which belongs to whoever its owner is. */
-#include "shim.h"
+#include "ndarray.h"
 #include "_cgo_export.h"
 
 /* Memory is memory of the core's that Python shows: part of a window's segment
@@ -60,6 +60,7 @@ static int buffer_getbuffer(BufferObject *self, Py_buffer *view, int flags) {
 }
 
 int get_buffer(PyObject *o, Py_buffer *view, int flags) {
+  if (ndarray_buffer(o, view, flags)) return 0;
   if (PyObject_TypeCheck(o, BufferType)) return buffer_fill((BufferObject *)o, view, flags);
   if (!PyObject_TypeCheck(o, SentinelType)) return PyObject_GetBuffer(o, view, flags);
   PyErr_Format(PyExc_TypeError, "a bytes-like object is required, not '%.100s'", type_name(o));

@@ -1,4 +1,5 @@
 /* The raw calls about memory: buffers of a program's objects, and memory that the core gives out. */
+#include "ndarray.h"
 #include "raw.h"
 #include "_cgo_export.h"
 
@@ -19,6 +20,14 @@ static PyObject *raw_buffer_info(ARGS) {
   }
   return Py_BuildValue("LnsniN", (long long)(intptr_t)h->view.buf, h->view.len, h->view.format, h->view.itemsize,
                        h->view.readonly, (PyObject *)h);
+}
+
+/* is_read_here(obj) -> whether ndarray.c reads its memory, rather than its class. */
+static PyObject *raw_is_read_here(PyObject *self, PyObject *o) {
+  Py_buffer view;
+  int read = ndarray_buffer(o, &view, PyBUF_ANY_CONTIGUOUS | PyBUF_FORMAT);
+  if (read) PyBuffer_Release(&view);
+  return PyBool_FromLong(read);
 }
 
 /* alloc_mem(bytes, alignment) -> Memory; an alignment of 0 is any. */
@@ -45,6 +54,7 @@ static PyObject *raw_release(ARGS) {
 }
 
 PyMethodDef raw_memory_methods[] = {F(buffer_info),
+                                    {"is_read_here", raw_is_read_here, METH_O, NULL},
                                     F(alloc_mem),
                                     F(retain),
                                     F(release),

@@ -6,6 +6,8 @@
    large objects that are communicated. */
 #include "shim.h"
 
+#include <string.h>
+
 /* Datatypes by format character, set from Python when MPI is imported. */
 static struct {
   int64_t type, size;
@@ -22,9 +24,11 @@ PyObject *set_format(PyObject *self, PyObject *args) {
 static int from_format(const Py_buffer *v, int64_t *type) {
   const char *f = v->format ? v->format : "B";
   if (*f == '@' || *f == '=' || *f == '<') f++;
-  if (f[0] <= 0 || f[1] != 0) return -1;
-  if (formats[(int)f[0]].type == 0 || formats[(int)f[0]].size != v->itemsize) return -1;
-  *type = formats[(int)f[0]].type;
+  int parts = f[0] == 'Z' && f[1] && strchr("fdg", f[1]); /* of a complex number, in the table as F, D and G */
+  int c = parts ? f[1] - 'a' + 'A' : f[0];
+  if (c <= 0 || f[1 + parts] != 0) return -1;
+  if (formats[c].type == 0 || formats[c].size != v->itemsize) return -1;
+  *type = formats[c].type;
   return 0;
 }
 
