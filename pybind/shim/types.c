@@ -58,9 +58,16 @@ static void request_dealloc(RequestObject *self) {
   deallocate(self);
 }
 
+/* Status(status=None) */
 static PyObject *status_new(PyTypeObject *type, PyObject *args, PyObject *kw) {
+  static char *names[] = {"status", NULL};
+  PyObject *from = Py_None;
+  if ((PyTuple_GET_SIZE(args) || kw) && !PyArg_ParseTupleAndKeywords(args, kw, "|O:Status", names, &from)) return NULL;
+  if (from != Py_None && !PyObject_TypeCheck(from, StatusType))
+    return PyErr_Format(PyExc_TypeError, "expecting Status, got %.100s", type_name(from));
   StatusObject *s = allocate(type);
-  if (s) s->st.source = GM_ANY_SOURCE, s->st.tag = GM_ANY_TAG;
+  if (!s) return NULL;
+  s->st = from == Py_None ? (gm_status){.source = GM_ANY_SOURCE, .tag = GM_ANY_TAG} : ((StatusObject *)from)->st;
   return (PyObject *)s;
 }
 
@@ -177,8 +184,11 @@ static PyType_Slot request_slots[] = {{Py_tp_members, request_members},
                                       {Py_tp_dealloc, request_dealloc},
                                       BASE_DOC("Request"),
                                       {0}};
-static PyType_Slot status_slots[] = {
-    {Py_tp_members, status_members}, {Py_tp_methods, status_methods}, {Py_tp_new, status_new}, BASE_DOC("Status"), {0}};
+static PyType_Slot status_slots[] = {{Py_tp_members, status_members},
+                                     {Py_tp_methods, status_methods},
+                                     {Py_tp_new, status_new},
+                                     {Py_tp_doc, "Status(status=None)" SIGNATURE_END "Base of gormapy.MPI.Status."},
+                                     {0}};
 
 /* BOTTOM and the like are integers that show a buffer of nothing, for those who look for one. Calls take none from
    them: see get_buffer in memory.c. */

@@ -73,6 +73,8 @@ def test_everything_declared_is_there(mpi, names):
             obj = getattr(obj, part)
         if expected is None:
             continue
+        if inspect.isbuiltin(obj) and obj.__name__ == "__new__":  # the class has its signature
+            obj = obj.__self__
         real = inspect.signature(obj).parameters.values()
         real = [(p.name, p.kind, p.default is not p.empty) for p in real if p.name not in ("self", "cls")]
         assert real == expected, name
