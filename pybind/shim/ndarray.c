@@ -12,7 +12,7 @@ typedef struct {
   PyObject_HEAD
   PyTypeObject *scalar;
   char kind, letter, order, unused;
-  int number;
+  int number; /* of NPY_TYPES */
 } dtype;
 
 typedef struct {
@@ -28,10 +28,12 @@ typedef struct {
 /* numpy/ndarraytypes.h: NPY_ARRAY_C_CONTIGUOUS and so on. */
 static const unsigned C_CONTIGUOUS = 1, F_CONTIGUOUS = 2, ALIGNED = 0x100, WRITEABLE = 0x400, WARN_ON_WRITE = 1u << 31;
 
-/* The formats of the buffer protocol, by NPY_TYPES. */
-static const struct {
+/* By NPY_TYPES: the format of the buffer protocol, and NumPy's own dtype. Another one of the same number may have fields or
+   the other order of bytes. */
+static struct {
   const char *format;
   Py_ssize_t size;
+  dtype *own;
 } numbers[] = {
     {"?", 1},
     {"b", sizeof(char)},
@@ -57,9 +59,7 @@ static const struct {
 static int read_array(PyObject *o, Py_buffer *view, int flags) {
   const ndarray *a = (const ndarray *)o;
   const dtype *t = a->dtype;
-  if (t->number < 0 || t->number >= (int)(sizeof numbers / sizeof *numbers) || !numbers[t->number].format ||
-      (t->order != '=' && t->order != '|'))
-    return 0;
+  if (t->number < 0 || t->number >= (int)(sizeof numbers / sizeof *numbers) || t != numbers[t->number].own) return 0;
   int any = (flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS;
   if (!(a->flags & (any ? C_CONTIGUOUS | F_CONTIGUOUS : C_CONTIGUOUS)) || !(a->flags & ALIGNED) ||
       (a->flags & WARN_ON_WRITE) || ((flags & PyBUF_WRITABLE) && !(a->flags & WRITEABLE)))
@@ -76,38 +76,55 @@ static int read_array(PyObject *o, Py_buffer *view, int flags) {
   return 1;
 }
 
-/* Takes the reference to a sample. Reports whether read_array gives what NumPy does, or leaves the sample to NumPy if
-   left is set. */
-static int read_right(PyObject *sample, int left) {
+/* Has the dtype of an array as that of its number. Nothing of the array is followed before NumPy has said where it leads to. */
+static int learn(PyObject *o) {
+  PyObject *type = PyObject_GetAttrString(o, "dtype"), *number = type ? PyObject_GetAttrString(type, "num") : NULL;
+  long n = number ? PyLong_AsLong(number) : -1;
+  const ndarray *a = (const ndarray *)o;
+  int right = n >= 0 && n < (long)(sizeof numbers / sizeof *numbers) && numbers[n].format &&
+              a->dtype == (dtype *)type && a->dtype->number == n;
+  if (right && !numbers[n].own) numbers[n].own = (dtype *)Py_NewRef(type); /* for good */
+  Py_XDECREF(type), Py_XDECREF(number);
+  return right;
+}
+
+/* Takes the reference to a sample. Reports whether it is an array, and read_array gives what NumPy does, or leaves it to
+   NumPy if left is set. */
+static int read_right(PyObject *sample, PyTypeObject *class, int left) {
   enum { FLAGS = PyBUF_ANY_CONTIGUOUS | PyBUF_FORMAT };
   Py_buffer ours, theirs;
-  if (!sample) return 0;
-  int right = 0;
-  if (!read_array(sample, &ours, FLAGS)) {
-    right = left;
-  } else {
-    if (!left && PyObject_GetBuffer(sample, &theirs, FLAGS) == 0) {
+  int right = sample && Py_TYPE(sample) == class && (left || learn(sample));
+  if (right && read_array(sample, &ours, FLAGS)) {
+    right = !left && PyObject_GetBuffer(sample, &theirs, FLAGS) == 0;
+    if (right) {
       right = ours.buf == theirs.buf && ours.len == theirs.len && ours.itemsize == theirs.itemsize &&
               ours.readonly == theirs.readonly && strcmp(ours.format, theirs.format) == 0;
       PyBuffer_Release(&theirs);
     }
     PyBuffer_Release(&ours);
+  } else if (right) {
+    right = left;
   }
-  Py_DECREF(sample);
+  Py_XDECREF(sample);
   return right;
 }
 
 /* Every second item of an array of 9. */
-static PyObject *spread(PyObject *numpy) {
-  PyObject *all = PyObject_CallMethod(numpy, "zeros", "i", 9), *step = PyLong_FromLong(2);
+static PyObject *spread(PyObject *zeros) {
+  PyObject *all = PyObject_CallFunction(zeros, "i", 9), *step = PyLong_FromLong(2);
   PyObject *slice = step ? PySlice_New(NULL, NULL, step) : NULL,
            *a = all && slice ? PyObject_GetItem(all, slice) : NULL;
   Py_XDECREF(all), Py_XDECREF(step), Py_XDECREF(slice);
   return a;
 }
 
-/* Reports whether arrays can be read, by samples. All of it is C: no signal's handler runs meanwhile. */
+/* Reports whether arrays can be read, by samples. The caller looks for an exception. All of it is C, in which no signal's
+   handler runs: what a program has put in place of NumPy's functions is not called, nor are dtypes made that NumPy itself
+   makes in Python. */
 static int check_layout(PyObject *numpy, PyTypeObject *class) {
+  PyObject *names = PyModule_GetDict(numpy);
+  PyObject *zeros = PyDict_GetItemString(names, "zeros"), *frombuffer = PyDict_GetItemString(names, "frombuffer");
+  if (!zeros || !PyCFunction_Check(zeros) || !frombuffer || !PyCFunction_Check(frombuffer)) return 0;
   if (PyType_GetFlags(class) & Py_TPFLAGS_HEAPTYPE) return 0; /* made by Python: not NumPy's own */
   PyObject *size = PyObject_GetAttrString((PyObject *)class, "__basicsize__");
   int fits = size && PyLong_AsSize_t(size) >= sizeof(ndarray);
@@ -117,20 +134,20 @@ static int check_layout(PyObject *numpy, PyTypeObject *class) {
   static const char *const read[] = {"?", "b", "B", "h", "H", "i", "I", "l", "L",
                                      "q", "Q", "f", "d", "g", "F", "D", "G", "e"};
   for (size_t i = 0; i < sizeof read / sizeof *read; i++)
-    if (!read_right(PyObject_CallMethod(numpy, "zeros", "(ii)s", 3, 5, read[i]), 0) ||
-        !read_right(PyObject_CallMethod(numpy, "zeros", "(ii)ss", 3, 5, read[i], "F"), 0) ||
-        !read_right(PyObject_CallMethod(numpy, "zeros", "()s", read[i]), 0) ||
-        !read_right(PyObject_CallMethod(numpy, "zeros", "is", 0, read[i]), 0))
+    if (!read_right(PyObject_CallFunction(zeros, "(ii)s", 3, 5, read[i]), class, 0) ||
+        !read_right(PyObject_CallFunction(zeros, "(ii)ss", 3, 5, read[i], "F"), class, 0) ||
+        !read_right(PyObject_CallFunction(zeros, "()s", read[i]), class, 0) ||
+        !read_right(PyObject_CallFunction(zeros, "is", 0, read[i]), class, 0))
       return 0;
-  static const char *const left[] = {">i4", ">f8", ">c16", "S8", "U2", "V16", "M8[s]", "m8[s]", "O", "i4,f8"};
+  static const char *const left[] = {">i4", ">f8", ">c16", "S8", "U2", "V16", "M8[s]", "m8[s]", "O"};
   for (size_t i = 0; i < sizeof left / sizeof *left; i++)
-    if (!read_right(PyObject_CallMethod(numpy, "zeros", "is", 4, left[i]), 1)) return 0;
+    if (!read_right(PyObject_CallFunction(zeros, "is", 4, left[i]), class, 1)) return 0;
 
   static const char bytes[] = "which can't be written";
   Py_ssize_t n = sizeof bytes;
-  return read_right(spread(numpy), 1) &&
-         read_right(PyObject_CallMethod(numpy, "frombuffer", "y#s", bytes, n, "B"), 0) &&
-         read_right(PyObject_CallMethod(numpy, "frombuffer", "y#snn", bytes, n, "i4", (Py_ssize_t)2, (Py_ssize_t)1), 1);
+  return read_right(spread(zeros), class, 1) &&
+         read_right(PyObject_CallFunction(frombuffer, "y#s", bytes, n, "B"), class, 0) &&
+         read_right(PyObject_CallFunction(frombuffer, "y#snn", bytes, n, "i4", (Py_ssize_t)2, (Py_ssize_t)1), class, 1);
 }
 
 int ndarray_buffer(PyObject *o, Py_buffer *view, int flags) {
@@ -148,8 +165,8 @@ int ndarray_buffer(PyObject *o, Py_buffer *view, int flags) {
     return 0;
   }
   if (!check_layout(numpy, class)) {
-    PyErr_Clear();
-    given_up = 1;
+    if (!PyErr_Occurred()) given_up = 1;
+    PyErr_Clear(); /* no memory: tried again */
     return 0;
   }
   arrays = (PyTypeObject *)Py_NewRef((PyObject *)class);

@@ -1,5 +1,6 @@
 """How the extension reads arrays of NumPy: as NumPy's own answer to the buffer protocol has them (pybind/shim/ndarray.c)."""
 
+import pickle
 import subprocess
 import sys
 import warnings
@@ -43,7 +44,6 @@ def test_numbers_are_read_here(kind):
         np.zeros((2, 0, 3), kind),
         np.zeros((2, 3, 4, 5), kind),
         read_only(np.ones(7, kind)),
-        np.zeros(5, np.dtype(kind, metadata={"unit": "m"})),
     ):
         assert fast.is_read_here(array)
         assert fast.buffer_info(array, False)[:5] == of_numpy(array)
@@ -62,6 +62,8 @@ def test_numbers_are_read_here(kind):
         np.zeros(4, "V5"),
         np.zeros(4, "i4,f8"),
         np.zeros(4).view(np.recarray),
+        np.zeros(4, np.dtype((np.int32, {"names": ["a", "b"], "formats": ["i2", "i2"], "offsets": [0, 2]}))),
+        pickle.loads(pickle.dumps(np.arange(4))),
         np.zeros(4, [("x", "i1"), ("y", "f8", 2)]),
         np.ma.zeros(4),
         np.float64(3),
@@ -142,9 +144,37 @@ assert not fast.is_read_here(bytearray(5))
 assert fast.is_read_here(np.zeros(3)) and not fast.is_read_here(bytearray(5)) and fast.is_read_here(np.zeros(3))
 """
 
+# What the program puts in place of NumPy's functions returns no arrays, and runs signal handlers.
+REPLACED = """
+import numpy as np
+from gormapy._ext import fast
+a = np.zeros(3)
 
-@pytest.mark.parametrize("source", [STRANGE, LATE], ids=["another module of that name", "imported late"])
-def test_programs_without_numpy_at_first(source):
+def zeros(*args):
+    raise KeyboardInterrupt
+
+np.zeros = np.frombuffer = zeros
+assert not fast.is_read_here(a) and fast.buffer_info(a, False)[1:3] == (24, "d")
+np.zeros = int
+assert not fast.is_read_here(a) and fast.buffer_info(a, False)[1:3] == (24, "d")
+"""
+
+# No line of Python runs while the layout is looked at: a handler that raised there would be lost.
+QUIET = """
+import sys
+import numpy as np
+from gormapy._ext import fast
+a = np.zeros(3)
+lines = []
+sys.setprofile(lambda frame, event, arg: lines.append(event))
+read = fast.is_read_here(a)
+sys.setprofile(None)
+assert read and "call" not in lines, lines
+"""
+
+
+@pytest.mark.parametrize("source", [STRANGE, LATE, REPLACED, QUIET], ids=["strange", "late", "replaced", "quiet"])
+def test_how_the_class_of_arrays_is_found(source):
     subprocess.run([sys.executable, "-c", source], check=True, timeout=60)
 
 
