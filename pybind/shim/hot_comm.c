@@ -10,16 +10,27 @@ static gm_status status_in(PyObject *status) {
   return status && status != Py_None ? ((StatusObject *)status)->st : (gm_status){0};
 }
 
+/* The threads of module threading, by number, as long as they run; NULL if Python does not say. */
+static PyObject *threads;
+
+PyObject *set_threads(PyObject *self, PyObject *dict) {
+  Py_INCREF(dict);
+  Py_XSETREF(threads, dict);
+  if (!PyDict_CheckExact(dict)) Py_CLEAR(threads);
+  Py_RETURN_NONE;
+}
+
 int send_message(int kind, int64_t comm, const void *p, int64_t count, int64_t type, int64_t bytes, int64_t dest,
                  int64_t tag, int64_t *pending) {
   enum { EAGER = 16 << 10 }; /* gocore/p2p: EagerLimit */
   int code;
   gm_status st;
-  if (kind == GM_SSEND || bytes > EAGER) {
+  /* One that is sent at once, as a rule, keeps the GIL if nobody else may want it: giving it up and taking it again would
+     take longer than the rest. Other threads would get it only every 5 ms if this one does nothing but send. */
+  if (kind == GM_SSEND || bytes > EAGER || !threads || PyDict_Size(threads) > 1) {
     BLOCKING(code, *pending, &st, gm_blocking(kind, comm, (int64_t)(intptr_t)p, count, type, dest, tag, &st, pending));
     return code;
   }
-  /* As a rule it is sent at once: giving the GIL up and taking it again would take longer. */
   code = gm_send_now(kind, comm, (int64_t)(intptr_t)p, count, type, dest, tag, pending);
   if (code != GM_INTERRUPTED) return code;
   gm_blocks(*pending);

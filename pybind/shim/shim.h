@@ -171,9 +171,10 @@ const char *type_name(PyObject *o);
    is to be kept by keep.c. */
 int resume(int64_t pending, gm_status *st);
 
-/* hot_comm.c. Sends a message of bytes bytes, and waits until that has completed; like BLOCKING. */
+/* hot_comm.c. send_message sends a message of bytes bytes, and waits until that has completed; like BLOCKING. */
 int send_message(int kind, int64_t comm, const void *p, int64_t count, int64_t type, int64_t bytes, int64_t dest,
                  int64_t tag, int64_t *pending);
+PyObject *set_threads(PyObject *self, PyObject *dict);
 
 /* keep.c: memory of an operation that nobody waits for any more, released when the request h
    (0: none) is over. keep_until_over takes the reference, keep_view the buffer. */

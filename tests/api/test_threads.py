@@ -28,6 +28,10 @@ def test_threads_on_different_windows(ranks):
     )
 
 
+def test_a_thread_that_sends_all_the_time_lets_another_one_receive(ranks):
+    ranks(1, program.a_thread_that_sends_all_the_time_lets_another_one_receive)
+
+
 @pytest.mark.parametrize("n", [2, 4])
 def test_eight_threads_in_different_calls_at_once(ranks, n):
     ranks(

@@ -117,6 +117,8 @@ for _object in list(globals().values()):
 
 def _connect_extension():
     """Complete the docstrings, and pass the extension the functions and types that it needs."""
+    import threading
+
     from . import bsend, comm, commlock, docstrings, errhandler, hot, naming
     from .datatype import _by_handle
     from .op import _functions
@@ -133,6 +135,7 @@ def _connect_extension():
         commlock._tables,
         commlock._contexts,
     )
+    _fast.set_threads(vars(threading).get("_active"))
     _fast.set_functions(Op, _functions, _by_handle, buffer)
     hot.install(globals())
     for code, datatype in _typedict.items():

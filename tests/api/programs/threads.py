@@ -1,6 +1,7 @@
 """The programs of test_threads.py."""
 
 import os
+import sys
 import threading
 import time
 
@@ -62,6 +63,34 @@ def threads_on_one_communicator_by_tag():
     for t in threads:
         t.join()
     assert not failures, failures
+
+
+def a_thread_that_sends_all_the_time_lets_another_one_receive():
+    """Short sends give the interpreter's lock up where others may want it: this one is taken from nobody."""
+    comm, received, n = MPI.COMM_SELF.Dup(), [], 50
+    interval = sys.getswitchinterval()
+
+    def receive():
+        a = np.zeros(1)
+        for _ in range(n):
+            comm.Recv(a, 0)
+            received.append(a[0])
+
+    receiver = threading.Thread(target=receive)
+    sys.setswitchinterval(1000)
+    try:
+        receiver.start()
+        end, sent, a = time.monotonic() + 30, 0, np.zeros(1)
+        while len(received) < n and time.monotonic() < end:
+            a[0] = sent
+            comm.Send(a, 0)
+            sent += 1
+        assert received == list(range(n)), received
+    finally:
+        sys.setswitchinterval(interval)
+    receiver.join()
+    for _ in range(sent - n):
+        comm.Recv(a, 0)
 
 
 def threads_on_different_windows():
