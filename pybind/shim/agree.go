@@ -25,6 +25,7 @@ import (
 	"gormapy/gocore/mpi"
 	"gormapy/gocore/mpiio"
 	"gormapy/gocore/op"
+	"gormapy/gocore/p2p"
 	"gormapy/gocore/rma"
 	"gormapy/gocore/trace"
 )
@@ -305,6 +306,7 @@ var (
 	_ = same[C.GM_BUNDLE_BYTES-rma.BundleBytes]
 	_ = same[C.GM_BUNDLED_PUT-rma.BundledPut]
 	_ = same[C.GM_NOTIFY_SLOTS-rma.NotifySlots]
+	_ = same[C.GM_EAGER_LIMIT-p2p.EagerLimit]
 )
 
 var (

@@ -176,6 +176,9 @@ enum { GM_LOCK_EXCLUSIVE = 1 };
 enum { GM_FILE_WRITE = 1, GM_FILE_ALL = 2, GM_FILE_OWN = 4, GM_FILE_SHARED = 8 };
 enum { GM_SEEK_SET = 600 };
 
+/* p2p.EagerLimit: messages up to it are sent at once as a rule. */
+enum { GM_EAGER_LIMIT = 16 << 10 };
+
 /* Kinds of calls. Python has them from here, see module.c. */
 enum { GM_SEND, GM_SSEND, GM_RECV, GM_BSEND, GM_RSEND };
 enum { GM_PUT, GM_GET, GM_ACC, GM_GET_ACC, GM_FETCH_OP };

@@ -22,12 +22,11 @@ PyObject *set_threads(PyObject *self, PyObject *dict) {
 
 int send_message(int kind, int64_t comm, const void *p, int64_t count, int64_t type, int64_t bytes, int64_t dest,
                  int64_t tag, int64_t *pending) {
-  enum { EAGER = 16 << 10 }; /* gocore/p2p: EagerLimit */
   int code;
   gm_status st;
   /* One that is sent at once, as a rule, keeps the GIL if nobody else may want it: giving it up and taking it again would
      take longer than the rest. Other threads would get it only every 5 ms if this one does nothing but send. */
-  if (kind == GM_SSEND || bytes > EAGER || !threads || PyDict_Size(threads) > 1) {
+  if (kind == GM_SSEND || bytes > GM_EAGER_LIMIT || !threads || PyDict_Size(threads) > 1) {
     BLOCKING(code, *pending, &st, gm_blocking(kind, comm, (int64_t)(intptr_t)p, count, type, dest, tag, &st, pending));
     return code;
   }

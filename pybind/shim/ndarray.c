@@ -2,8 +2,8 @@
    which takes longer than a put.
 
    The layout of an array and the first members of its dtype are part of NumPy's ABI, the same in its versions 1 and 2
-   (PyArrayObject_fields and PyArray_Descr in numpy/ndarraytypes.h). Nothing is read by it before arrays of all kinds have
-   been, and gave what PyObject_GetBuffer gives. */
+   (PyArrayObject_fields and PyArray_Descr in numpy/ndarraytypes.h). check_layout tries it on arrays of all kinds first: if
+   any of them reads differently by PyObject_GetBuffer, no array is read here. */
 #include "ndarray.h"
 
 #include <string.h>
@@ -76,7 +76,7 @@ static int read_array(PyObject *o, Py_buffer *view, int flags) {
   return 1;
 }
 
-/* Has the dtype of an array as that of its number. Nothing of the array is followed before NumPy has said where it leads to. */
+/* Keeps the dtype of an array as NumPy's own of its number. Returns 0 if the array does not have it where the layout says. */
 static int learn(PyObject *o) {
   PyObject *type = PyObject_GetAttrString(o, "dtype"), *number = type ? PyObject_GetAttrString(type, "num") : NULL;
   long n = number ? PyLong_AsLong(number) : -1;
@@ -118,9 +118,10 @@ static PyObject *spread(PyObject *zeros) {
   return a;
 }
 
-/* Reports whether arrays can be read, by samples. The caller looks for an exception. All of it is C, in which no signal's
-   handler runs: what a program has put in place of NumPy's functions is not called, nor are dtypes made that NumPy itself
-   makes in Python. */
+/* Reports whether arrays can be read. It returns 0 with an exception if there is no memory for the samples.
+
+   No line of Python may run here, since a signal's handler could, and its exception would be lost: a function that a program
+   has put in place of NumPy's is not called, and dtypes with a comma, which NumPy makes in Python, are left out. */
 static int check_layout(PyObject *numpy, PyTypeObject *class) {
   PyObject *names = PyModule_GetDict(numpy);
   PyObject *zeros = PyDict_GetItemString(names, "zeros"), *frombuffer = PyDict_GetItemString(names, "frombuffer");
@@ -157,7 +158,7 @@ int ndarray_buffer(PyObject *o, Py_buffer *view, int flags) {
   PyTypeObject *class = Py_TYPE(o);
   if (class == arrays) return read_array(o, view, flags);
   if (arrays || class == other || given_up) return 0;
-  /* Read in the dictionaries: looking up what is missing in a module that is being imported would run Python. */
+  /* The modules' dictionaries have no __getattr__, which could run Python. */
   PyObject *numpy = PyDict_GetItemString(PyImport_GetModuleDict(), "numpy");
   PyObject *known = numpy && PyModule_Check(numpy) ? PyDict_GetItemString(PyModule_GetDict(numpy), "ndarray") : NULL;
   if (known != (PyObject *)class) {

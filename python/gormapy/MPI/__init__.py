@@ -135,6 +135,7 @@ def _connect_extension():
         commlock._tables,
         commlock._contexts,
     )
+    # A Python without this dictionary would have short sends give the interpreter's lock up always.
     _fast.set_threads(vars(threading).get("_active"))
     _fast.set_functions(Op, _functions, _by_handle, buffer)
     hot.install(globals())

@@ -76,7 +76,7 @@ def a_thread_that_sends_all_the_time_lets_another_one_receive():
             comm.Recv(a, 0)
             received.append(a[0])
 
-    receiver = threading.Thread(target=receive)
+    receiver = threading.Thread(target=receive, daemon=True)  # if it gets nothing, it waits for ever
     sys.setswitchinterval(1000)
     try:
         receiver.start()
