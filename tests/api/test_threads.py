@@ -32,6 +32,12 @@ def test_a_thread_that_sends_all_the_time_lets_another_one_receive(ranks):
     ranks(1, program.a_thread_that_sends_all_the_time_lets_another_one_receive)
 
 
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_sends_of_the_only_thread(mpirun, n):
+    """Not on ranks that stay: these have other threads, and then a short Send gives the interpreter's lock up."""
+    mpirun(n, program.sends_of_the_only_thread)
+
+
 @pytest.mark.parametrize("n", [2, 4])
 def test_eight_threads_in_different_calls_at_once(ranks, n):
     ranks(

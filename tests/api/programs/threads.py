@@ -93,6 +93,33 @@ def a_thread_that_sends_all_the_time_lets_another_one_receive():
         comm.Recv(a, 0)
 
 
+def sends_of_the_only_thread():
+    """All ranks but the last send that one more short messages than there is room for while it sleeps."""
+    assert threading.active_count() == 1
+    last, n = world.size - 1, 400
+    sizes = [(0, 1, 100, 2000, 2048)[i % 5] for i in range(n)]
+    if rank != last or last == 0:
+        for i, size in enumerate(sizes):
+            world.Send(np.full(size, i, float), last, i)
+            world.send((i, "an object"), last, n + i)
+    if rank == last:
+        time.sleep(0.5)
+        for i, size in enumerate(sizes):
+            for source in range(max(last, 1)):
+                got = np.zeros(2048)
+                world.Recv(got, source, i)
+                assert (got[:size] == i).all() and not got[size:].any(), (source, i)
+                assert world.recv(source=source, tag=n + i) == (i, "an object")
+    world.Send(np.zeros(3), MPI.PROC_NULL)
+    for wrong in (world.size, -7):
+        try:
+            world.Send(np.zeros(3), wrong)
+        except MPI.Exception as error:
+            assert error.Get_error_class() == MPI.ERR_RANK, error
+        else:
+            raise AssertionError(f"a message went to rank {wrong}")
+
+
 def threads_on_different_windows():
     wins = [MPI.Win.Allocate(8, 8, comm=world) for _ in range(3)]
     for win in wins:
